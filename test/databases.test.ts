@@ -7,11 +7,11 @@ import { expect } from 'chai'
 const MOCHA = path.resolve('node_modules/mocha/bin/mocha.js')
 /** Between them they choose databases in every way that there is. */
 const FILES = [
-  'parts/ready',
-  'scenarios/on-behalf-of/flow',
-  'programs/cli/check-ends',
-  'programs/cli/rights',
-].map((name) => `test/${name}.test.ts`)
+  'test/parts/ready.test.ts',
+  'test/scenarios/on-behalf-of/flow.test.ts',
+  'packages/check/test/ends.test.ts',
+  'test/programs/cli/rights.test.ts',
+]
 
 /** The titles of the suites and tests that these files declare. */
 async function declared(databases: string): Promise<string> {

@@ -1,10 +1,10 @@
 /** The commands that work on a database, on each. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { ISSUER, run, tokenThatEnds } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { onEachKind } from '../../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
-import { ISSUER, run, tokenThatEnds } from './command.ts'
 
 onEachKind((kind) => {
   describe('oidc-impersonation', () => {

@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
+import { CLI, run, tokenThatEnds } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { whileHeld } from '../../../fixtures/lease.ts'
 import { createAdapter, createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { CLI, run, tokenThatEnds } from './command.ts'
 
 describe('oidc-impersonation', () => {
   let database: Database

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
+import { run } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
 import { connect } from '../../../src/cli/connect.ts'
-import { run } from './command.ts'
 
 describe('DATABASE_URL', () => {
   const optionsOf = (sequelize: Sequelize): object => Reflect.get(sequelize, 'options')

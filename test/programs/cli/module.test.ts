@@ -2,12 +2,12 @@
 import path from 'node:path'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
+import { run, tokenThatEnds } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
 import { onEachKind } from '../../../fixtures/on-database.ts'
 import { nameOf } from '../../../src/cli/database.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { run, tokenThatEnds } from './command.ts'
-import { moduleOn, useFolder } from './deployment.ts'
 
 /** Of `DATABASE_URL`, which a module makes meaningless. */
 const ELSEWHERE = 'postgres://nobody@127.0.0.1:1/none'

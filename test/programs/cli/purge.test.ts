@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { CLI, run, tokenThatEnds } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { CLI, run, tokenThatEnds } from './command.ts'
 
 /** Before the command, in its process. */
 const preload = (code: string) => [

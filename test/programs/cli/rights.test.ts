@@ -1,13 +1,13 @@
 /** What a command says when its role, or its file, may not do what it takes. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
+import { run } from '../../../fixtures/commands.ts'
 import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
 import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
 import { createRole } from '../../../fixtures/role.ts'
 import { createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
 import { grantsTo } from '../../../src/sequelize/schema/rights.ts'
-import { run } from './command.ts'
-import { moduleOn, useFolder } from './deployment.ts'
 
 interface Role {
   readonly name: string

@@ -4,13 +4,13 @@ import { chmodSync, chownSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
+import { run } from '../../../fixtures/commands.ts'
+import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
 import { startMariadb } from '../../../fixtures/mariadb.ts'
 import { describeOn } from '../../../fixtures/on-database.ts'
 import { startPostgres } from '../../../fixtures/postgres.ts'
 import { IDENTITY, makeDataFolder, type OwnServer } from '../../../fixtures/server-process.ts'
 import { connect } from '../../../src/cli/connect.ts'
-import { run } from './command.ts'
-import { moduleOn, useFolder } from './deployment.ts'
 
 type Start = (certificate: string, key: string) => Promise<OwnServer | undefined>
 

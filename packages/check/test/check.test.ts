@@ -9,29 +9,29 @@ import {
   errors,
   type ResourceServer,
 } from 'oidc-provider'
-import { machineClient, publicClient, storedModels, webClient } from '../../fixtures/clients.ts'
-import { tooLate } from '../../fixtures/clock.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { type DeploymentOverrides, withDeployment } from '../../fixtures/deployment.ts'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
-import { createRole, type Role } from '../../fixtures/role.ts'
-import { reachesLoopback, shopClient } from '../../fixtures/sessions.ts'
-import { newToken } from '../../fixtures/subject-tokens.ts'
-import { lookAt } from '../../packages/check/src/check.ts'
-import type { Example } from '../../packages/check/src/example.ts'
-import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
-import type { Deployment } from '../../src/cli/deployment.ts'
-import { withoutCredentials } from '../../src/cli/process.ts'
-import { insideOf } from '../../src/impersonation.ts'
+import { machineClient, publicClient, storedModels, webClient } from '../../../fixtures/clients.ts'
+import { tooLate } from '../../../fixtures/clock.ts'
+import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { type DeploymentOverrides, withDeployment } from '../../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
+import { createRole, type Role } from '../../../fixtures/role.ts'
+import { reachesLoopback, shopClient } from '../../../fixtures/sessions.ts'
+import { newToken } from '../../../fixtures/subject-tokens.ts'
+import type { Deployment } from '../../../src/cli/deployment.ts'
+import { withoutCredentials } from '../../../src/cli/process.ts'
+import { insideOf } from '../../../src/impersonation.ts'
 import {
   AccessDenied,
   type CustomClaimsRequest,
   type ImpersonationOptions,
   type PolicyRequest,
   TOKEN_EXCHANGE,
-} from '../../src/index.ts'
-import { MODELS, STEPS, TOKEN_TABLES } from '../../src/sequelize/tables.ts'
+} from '../../../src/index.ts'
+import { MODELS, STEPS, TOKEN_TABLES } from '../../../src/sequelize/tables.ts'
+import { createMemoryStore } from '../../store-contract/src/index.ts'
+import { lookAt } from '../src/check.ts'
+import type { Example } from '../src/example.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const API = 'https://api.example.com'

@@ -3,9 +3,9 @@ import path from 'node:path'
 import { mock } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
-import { readExample } from '../../../packages/check/src/example.ts'
+import { moduleOf, useFolder } from '../../../fixtures/deployment-module.ts'
 import { loadDeployment } from '../../../src/cli/deployment.ts'
-import { moduleOf, useFolder } from './deployment.ts'
+import { readExample } from '../src/example.ts'
 
 const EXAMPLE = {
   userId: 'alice',

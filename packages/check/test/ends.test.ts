@@ -4,11 +4,11 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
+import { CHECK } from '../../../fixtures/commands.ts'
 import { openDatabase } from '../../../fixtures/databases.ts'
+import { moduleOf, useFolder } from '../../../fixtures/deployment-module.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
 import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
-import { CHECK } from './command.ts'
-import { moduleOf, useFolder } from './deployment.ts'
 
 /** Milliseconds that `check` waits for `close` of the module. */
 const CLOSING = 3_000

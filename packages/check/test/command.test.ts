@@ -1,9 +1,9 @@
 /** `oidc-impersonation-check` as a command: what it takes, prints and ends with. What it finds is in ../check.test.ts. */
 import path from 'node:path'
 import { expect } from 'chai'
-import { check } from '../../../packages/check/src/check.ts'
-import { runCheck } from './command.ts'
-import { moduleOn, useFolder } from './deployment.ts'
+import { runCheck } from '../../../fixtures/commands.ts'
+import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
+import { check } from '../src/check.ts'
 
 const SECRET = 'a+secret of the tests'
 

@@ -2,11 +2,11 @@
 import { createHmac } from 'node:crypto'
 import { expect } from 'chai'
 import { decodeProtectedHeader } from 'jose'
-import { API, RESOURCES, withDeployment } from '../../fixtures/deployment.ts'
-import { SIGNING_KEY } from '../../fixtures/keys.ts'
-import { exchange, issue } from '../../packages/check/src/rehearsal.ts'
-import { metadataOf, setStage } from '../../packages/check/src/stage.ts'
-import { type Inside, insideOf } from '../../src/impersonation.ts'
+import { API, RESOURCES, withDeployment } from '../../../fixtures/deployment.ts'
+import { SIGNING_KEY } from '../../../fixtures/keys.ts'
+import { type Inside, insideOf } from '../../../src/impersonation.ts'
+import { exchange, issue } from '../src/rehearsal.ts'
+import { metadataOf, setStage } from '../src/stage.ts'
 
 const cookieKeysOf = ({ provider: { keys } }: Pick<Inside, 'provider'>) => (Array.isArray(keys) ? keys : [])
 

@@ -1,7 +1,7 @@
 /** `oidc-impersonation-check` of the programs of docs/integrate.md: none has a mistake that it looks for. */
 import { expect } from 'chai'
+import { runCheck } from '../../../fixtures/commands.ts'
 import { type Folder, makeFolder, readPage, runnable, typescriptOf } from '../../../fixtures/markdown.ts'
-import { runCheck } from './command.ts'
 
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md')).filter(({ code }) => code.includes('.listen('))
 

@@ -9,9 +9,9 @@ import mount from 'koa-mount'
 import { type ConsoleDeployment, DORA, startConsole } from '../../../fixtures/console.ts'
 import { whileListening } from '../../../fixtures/listening.ts'
 import { show } from '../../../fixtures/management.ts'
-import { type ConsoleOptions, createConsole } from '../../../packages/console/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
+import { type ConsoleOptions, createConsole } from '../src/index.ts'
 
 describe('console: hosts', () => {
   let deployment: ConsoleDeployment
