@@ -6,7 +6,6 @@ import {
   mintId,
   missingRights,
 } from 'oidc-provider-impersonation/inside'
-import type { Sequelize } from 'sequelize'
 import { type Finding, fault, note, ok, warning } from './finding.ts'
 
 export async function checkStorage({ impersonation, inside, sequelize }: Deployment): Promise<Finding[]> {
@@ -41,7 +40,7 @@ async function checkManyAtOnce({ options: { store }, provider }: Deployment['ins
   )
 }
 
-async function checkRights(sequelize: Sequelize | undefined): Promise<Finding[]> {
+async function checkRights(sequelize: Deployment['sequelize']): Promise<Finding[]> {
   const about = 'rights'
   if (!sequelize) return [note(about, 'not checked: the module does not export `sequelize`')]
   let missing: readonly MissingRight[]
