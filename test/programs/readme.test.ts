@@ -39,7 +39,7 @@ declare const issuer: string, audience: string, clientId: string, clientSecret: 
 `
 
 const DIFF = blockOf('diff')
-const PROVIDER = readFileSync(path.join(ROOT, './readers-provider.js'), 'utf8')
+const PROVIDER = readFileSync(path.join(import.meta.dirname, 'readers-provider.js'), 'utf8')
 
 /** The program after the diff. Its parts are divided by blank lines, and each must fit in one place. */
 function patched(program: string, diff: string): string {
