@@ -1,4 +1,4 @@
 import { accessTokenRules } from './access-token.ts'
-import { declareRules } from './matrix.ts'
+import { declareCells } from './matrix.ts'
 
-declareRules('T', accessTokenRules)
+declareCells('T', accessTokenRules)

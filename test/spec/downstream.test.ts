@@ -1,6 +1,4 @@
 import { downstreamRules } from './downstream.ts'
-import { downstreamValues } from './downstream-values.ts'
-import { declareCells, declareIds } from './matrix.ts'
+import { declareCells } from './matrix.ts'
 
-declareIds('D', [...downstreamRules, ...downstreamValues])
 declareCells('D', downstreamRules)

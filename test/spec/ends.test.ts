@@ -1,7 +1,4 @@
 import { endRules } from './ends.ts'
-import { logoutTokenRules } from './logout-tokens.ts'
-import { declareCells, declareIds } from './matrix.ts'
-import { signOutRules } from './sign-outs.ts'
+import { declareCells } from './matrix.ts'
 
-declareIds('L', [...endRules, ...logoutTokenRules, ...signOutRules])
 declareCells('L', endRules)

@@ -1,4 +1,4 @@
 import { eventRules } from './events.ts'
-import { declareRules } from './matrix.ts'
+import { declareCells } from './matrix.ts'
 
-declareRules('V', eventRules)
+declareCells('V', eventRules)

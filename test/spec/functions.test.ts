@@ -1,4 +1,4 @@
 import { functionRules } from './functions.ts'
-import { declareRules } from './matrix.ts'
+import { declareCells } from './matrix.ts'
 
-declareRules('P', functionRules)
+declareCells('P', functionRules)

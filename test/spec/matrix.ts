@@ -1,31 +1,13 @@
 /** Every rule of docs/protocol.md, at every door and in every form where it holds: one test for each cell. */
 import { expect } from 'chai'
-import { readPage } from '../../fixtures/markdown.ts'
-import { ruleIdsOf } from '../../fixtures/page.ts'
 import { isComplete, type Rule } from './rule.ts'
 import { play } from './scene.ts'
 import { closeSettings } from './settings.ts'
-
-const idsInPage = ruleIdsOf(readPage('docs/protocol.md'))
 
 const cellsOf = (rules: readonly Rule[]) =>
   rules.flatMap(({ title, cells }) =>
     Object.entries(cells).map(([form, cell]) => ({ title: `${title}: ${form}`, cell })),
   )
-
-/** That these are the rules of the page whose ids begin with this letter. */
-export function declareIds(letter: string, rules: readonly Rule[]): void {
-  it(`the rules ${letter} are those of docs/protocol.md`, () => {
-    const inPage = idsInPage.filter((id) => id.startsWith(letter))
-    expect([...new Set(rules.flatMap(({ ids }) => ids))]).to.have.members(inPage)
-  })
-}
-
-/** The rules whose ids begin with this letter. */
-export function declareRules(letter: string, rules: readonly Rule[]): void {
-  declareIds(letter, rules)
-  declareCells(letter, rules)
-}
 
 /** The cells of these rules. A file declares those of one part, so that two processes share them. */
 export function declareCells(part: string, rules: readonly Rule[]): void {

@@ -1,4 +1,4 @@
-import { declareRules } from './matrix.ts'
+import { declareCells } from './matrix.ts'
 import { statusListRules } from './status-lists.ts'
 
-declareRules('S', statusListRules)
+declareCells('S', statusListRules)
