@@ -32,10 +32,13 @@ import { createImpersonation, type ImpersonationOptions, type SubjectTokenStore 
 import { createConsole, type ConsoleOptions } from 'oidc-provider-impersonation-console'
 import { createImpersonationClient } from 'oidc-provider-impersonation-client'
 import { createVerifier } from 'oidc-provider-impersonation-resource-server'
+import { subjectTokenStoreContract } from 'oidc-provider-impersonation-store-contract'
+import { describe, it } from 'node:test'
 declare const store: SubjectTokenStore
 declare const isAllowed: ImpersonationOptions['isAllowed'] & {}
 declare const authorize: ConsoleOptions['authorize']
 declare const issuer: string, audience: string, clientId: string, clientSecret: string
+declare const create: () => Promise<{ store: SubjectTokenStore }>
 `
 
 const DIFF = blockOf('diff')
@@ -135,16 +138,19 @@ describe('README', () => {
     expect(README.trim().split(/\s+/).length).to.be.at.most(1200)
   })
 
-  it('tells each reader what to install, and a first line that compiles', async () => {
+  it('tells each reader what to install, and a first line that compiles or is a command', async () => {
     const rows = rowsOf(sectionOf(README, 'oidc-provider-impersonation'))
     const installed = rows.flatMap(([, install = '']) => codeOf(install))
     const ours = [...PACKAGES.keys()].filter((name) => name.startsWith('oidc-provider-impersonation'))
     expect(installed).to.have.members([...ours, 'sequelize'])
     const lines = rows.flatMap(([, , line = '']) => codeOf(line))
     expect(lines).to.have.length(rows.length)
+    const commands = lines.flatMap((line) => /^npx (\S+)/.exec(line)?.[1] ?? [])
+    expect(commands).to.deep.equal(Object.keys(readManifest('packages/check').bin ?? {}))
+    const code = lines.filter((line) => !line.startsWith('npx '))
     const folder = makeFolder(0)
     try {
-      folder.write('first-lines.ts', [BEFORE_FIRST_LINES, ...lines].join('\n'))
+      folder.write('first-lines.ts', [BEFORE_FIRST_LINES, ...code].join('\n'))
       expect(await compile(folder)).to.equal('')
     } finally {
       folder.remove()
