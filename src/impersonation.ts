@@ -12,7 +12,7 @@ import { keepDecided } from './provider/decided.ts'
 import { assertGrantFunctions } from './provider/grants.ts'
 import { reportOutage } from './provider/outage.ts'
 import { refuseSimultaneousReplays } from './provider/replay-detection.ts'
-import { readSettings, type Service, type Settings } from './provider/settings.ts'
+import { readSettings, type Service } from './provider/settings.ts'
 import { resolveStatusLists } from './provider/status-reference.ts'
 import { type Records, recordsOf } from './records/records.ts'
 import { type NodeHandler, routerHandler, servedAsSent } from './router/handler.ts'
@@ -21,16 +21,7 @@ import { managementRouter } from './router/management.ts'
 import { type Mounting, resolveMounting } from './router/mounting.ts'
 import { type PublishedLists, publishLists } from './router/status-lists/lists.ts'
 import { statusListRouter } from './router/status-lists/router.ts'
-import { doorPaths, doorRouter } from './sessions/door.ts'
-import { rememberOpen } from './sessions/open.ts'
-import { sessionGrantPolicy } from './sessions/replay.ts'
-import {
-  assertSessionConfiguration,
-  attachSessions,
-  endSessions,
-  extendForSessions,
-} from './sessions/sessions.ts'
-import type { SessionService } from './sessions/tokens.ts'
+import { createSessions } from './sessions/sessions.ts'
 import { storeReady } from './tokens/store.ts'
 
 /** The impersonation service of one provider. Call `configure`, build the provider, call `attach`, then `router`. */
@@ -110,20 +101,6 @@ export interface Impersonation {
   ready(): Promise<void>
 }
 
-/** What `configure` was given, and what it made of it. */
-interface Configured {
-  readonly configuration: Configuration
-  readonly settings: Settings
-  readonly extended: ExtendedConfiguration
-}
-
-/** What there is once `attach` has returned. */
-interface Attached extends Service {
-  readonly configuration: Configuration
-  readonly lists: PublishedLists | undefined
-  readonly door: SessionService | undefined
-}
-
 /**
  * Creates the impersonation service of one provider: it issues single-use subject tokens, and exchanges them for access
  * tokens (RFC 8693).
@@ -139,35 +116,21 @@ interface Attached extends Service {
 export function createImpersonation(given: ImpersonationOptions): Impersonation {
   const options = resolveOptions(given)
   const store = reportOutage(options.store)
-  let configured: Configured | undefined
-  let attached: Attached | undefined
+  const sessions = createSessions(options)
+  let configured: Pick<Service, 'configuration' | 'settings'> | undefined
+  let extended: ExtendedConfiguration | undefined
+  let attached: Service | undefined
+  let lists: PublishedLists | undefined
   const prefixes: string[] = []
-  let servesDoor = false
-
-  function doorOf(): SessionService {
-    if (!attached?.door) throw new TypeError('call attach(provider) before the provider serves')
-    return attached.door
-  }
-
-  /** Another process may have opened sessions, which end here, too. */
-  function endingSessions(configuration: Configuration): Configuration {
-    if (!store.sessions) return configuration
-    const service = (): Service => {
-      if (!attached) throw new TypeError('call attach(provider) before the provider serves')
-      return attached
-    }
-    const { revokeGrantPolicy } = configuration
-    return { ...configuration, revokeGrantPolicy: sessionGrantPolicy(revokeGrantPolicy, service) }
-  }
 
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
     if (!attached) throw new TypeError(`call attach(provider) before ${method}()`)
-    const { provider, lists, door } = attached
+    const { provider } = attached
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
-    if (only === 'door' && !door)
+    if (only === 'door' && !sessions.routes)
       throw new TypeError("option only is 'door', but sessions are off: there is none")
     const serves = (what: typeof only) => only === undefined || only === what
     const router = new Router()
@@ -180,11 +143,9 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       router.use(managementRouter(attached, prefix).routes())
     }
     if (lists && serves('status-lists')) router.use(statusListRouter(provider, lists, prefix).routes())
-    if (door && serves('door')) {
-      servesDoor = true
-      router.use(doorRouter(door).routes())
-    }
-    const asSent = door && serves('door') ? doorPaths(door) : []
+    const door = serves('door') ? sessions.routes?.() : undefined
+    if (door) router.use(door.router.routes())
+    const asSent = door?.paths ?? []
     return { provider, prefix, router: servedAsSent(router, asSent), asSent }
   }
 
@@ -194,37 +155,31 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     configure(configuration) {
       if (configured)
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
-      const { sessions, managementResource } = options
-      const settings = readSettings(configuration, managementResource)
-      if (sessions) assertSessionConfiguration(configuration, sessions)
-      const kept = keepDecided(configuration)
-      const given = sessions ? extendForSessions(kept, { sessions, settings }, doorOf) : endingSessions(kept)
-      const extended = extendConfiguration(given, settings)
-      configured = { configuration, settings, extended }
+      const settings = readSettings(configuration, options.managementResource)
+      const given = sessions.extend(keepDecided(configuration), settings)
+      extended = extendConfiguration(given, settings)
+      configured = { configuration, settings }
       return extended.configuration
     },
 
     attach(provider) {
-      if (!configured?.extended.configured(provider)) {
+      if (!configured || !extended?.configured(provider)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()
-      const { configuration, settings } = configured
-      const statusLists = resolveStatusLists(options.statusList, settings.managementResource(provider))
-      const plain = { provider, store, options, settings, statusLists }
-      const { sessions } = options
-      const door = sessions && attachSessions(plain, { sessions, given: configuration })
-      const service: Service = door ?? plain
-      if (!door && store.sessions) endSessions(plain, configuration)
+      const managementResource = configured.settings.managementResource(provider)
+      const statusLists = resolveStatusLists(options.statusList, managementResource)
+      const service: Service = { ...configured, provider, store, options, statusLists, sessions, prefixes }
+      sessions.attach(service)
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
       tellEarlyFailures(provider)
       refuseSimultaneousReplays(provider)
-      const lists = statusLists && publishLists(service, statusLists)
-      attached = { ...service, configuration, lists, door }
+      lists = statusLists && publishLists(service, statusLists)
+      attached = service
       beginMetrics(provider, {
         measures: () => options.store.measures?.(),
         newestListAt: () => lists?.newestAt(),
-        ...(sessions && { openSessions: rememberOpen(store, provider.issuer) }),
+        openSessions: () => sessions.countOpen?.(),
       })
       provider.on('impersonation.failed', countFailure)
       ATTACHED.publish({ issuer: provider.issuer, statusLists: statusLists?.base } satisfies AttachedIssuer)
@@ -247,21 +202,9 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   }
   insides.set(impersonation, () => {
     if (!attached) throw new TypeError('call configure() and attach() first')
-    return { ...attached, prefixes, servesDoor }
+    return attached
   })
   return impersonation
-}
-
-/** What lies behind an `Impersonation`, for rooms with a door of their own. */
-export interface Inside extends Service {
-  /** As the deployment gave it. */
-  readonly configuration: Configuration
-  /** Where `router` was mounted, in the order of the calls. */
-  readonly prefixes: readonly string[]
-  /** Of the option `sessions`, while it is on. */
-  readonly door: SessionService | undefined
-  /** Whether the routes of the door were mounted. */
-  readonly servesDoor: boolean
 }
 
 /** One provider of this process. */
@@ -274,11 +217,11 @@ export interface AttachedIssuer {
 /** Tells of each provider that is attached, whichever copy of this package does it. */
 export const ATTACHED = channel('oidc-provider-impersonation.attached')
 
-/** Not members of the object, because a deployment must not come to rely on them. */
-const insides = new WeakMap<Impersonation, () => Inside>()
+/** Written once for each, read by packages of this repository. No member of the object, because a deployment must not rely on it. */
+const insides = new WeakMap<Impersonation, () => Service>()
 
-/** @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
-export function insideOf(impersonation: Impersonation): Inside {
+/** What lies behind it. @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
+export function insideOf(impersonation: Impersonation): Service {
   const inside = insides.get(impersonation)
   if (!inside) {
     throw new TypeError(

@@ -42,7 +42,7 @@ export type { Stopped } from './records/stop.ts'
 export type { RecordSummary } from './records/summary.ts'
 export type { NodeHandler } from './router/handler.ts'
 export type { Mounting } from './router/mounting.ts'
-export { impersonationOf, type SessionImpersonation } from './sessions/tokens.ts'
+export { impersonationOf, type SessionImpersonation } from './sessions/request.ts'
 export type { SubjectTokenPurpose, TokenHash } from './tokens/secret.ts'
 export {
   type DueSession,

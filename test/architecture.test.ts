@@ -177,6 +177,21 @@ describe('architecture', () => {
     ])
   })
 
+  it('knows sessions by one member of the service: their words are said in three rooms', () => {
+    const files = sources.filter((file) =>
+      /imp_|purpose (!==|===) 'session'|IMPERSONATION_SESSIONS|impersonation_sessions/.test(
+        readFileSync(path.join(SRC, file), 'utf8'),
+      ),
+    )
+    expect(new Set(files.map(roomOf))).to.deep.equal(new Set(['sequelize', 'sessions', 'tokens']))
+    const wrong = inside.filter(
+      ({ from, to }) =>
+        roomOf(to) === 'sessions' &&
+        !['sessions', 'impersonation.ts', 'index.ts', 'inside.ts'].includes(roomOf(from)),
+    )
+    expect(wrong.map(show)).to.deep.equal([])
+  })
+
   it('has no utils or helpers folder', () => {
     expect(
       sources.filter((file) => /(^|\/)(utils?|helpers?|common|misc)(\/|\.ts$)/.test(file)),

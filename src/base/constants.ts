@@ -26,15 +26,6 @@ export const TOKEN_EXCHANGE_RESOURCES = 'token_exchange_resources'
 /** Client metadata: the audiences that a client is known by as an API. It exchanges the access tokens it receives. */
 export const TOKEN_EXCHANGE_AUDIENCES = 'token_exchange_audiences'
 
-/** Client metadata: whether a subject token may open this client, and where its sign-in starts. */
-export const IMPERSONATION_SESSIONS = 'impersonation_sessions'
-
-/** Client metadata: sessions may open a client that cannot be told of their end (OpenID Connect Back-Channel Logout 1.0). */
-export const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
-
-/** The client of the provider by which engineers sign in at the door of sessions. It gets no token. */
-export const DOOR_CLIENT = 'impersonation-door'
-
 /**
  * Claims that no function of the deployment may return: those that the provider or this plugin sets (RFC 7519 §4.1,
  * RFC 8693 §4, RFC 9068 §2.2, RFC 7800 §3.1, draft-ietf-oauth-status-list §6.1), and those that introspection sets itself (RFC 7662 §2.2). The last two

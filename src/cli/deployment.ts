@@ -6,12 +6,13 @@ import { pathToFileURL } from 'node:url'
 import type { Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { type Seconds, TooLate, within } from '../base/clock.ts'
-import { ATTACHED, type AttachedIssuer, type Impersonation, type Inside, insideOf } from '../impersonation.ts'
+import { ATTACHED, type AttachedIssuer, type Impersonation, insideOf } from '../impersonation.ts'
+import type { Service } from '../provider/settings.ts'
 
 /** A deployment as its module exports it. */
 export interface Deployment {
   readonly impersonation: Impersonation
-  readonly inside: Inside
+  readonly inside: Service
   /** All that the module has attached, this one included. */
   readonly issuers?: readonly AttachedIssuer[]
   /** Only if the module exports it. */
@@ -44,7 +45,7 @@ export async function loadDeployment(file: string): Promise<Deployment> {
   }
   const inside = insideOf(impersonation as Impersonation)
   // Nothing is written, and no application is told anything, because someone looks.
-  inside.door?.stopWatching()
+  inside.sessions.stopWatching?.()
   if (inside.provider !== (provider as Provider)) {
     throw new Error('`impersonation` is attached to another provider than the one exported')
   }

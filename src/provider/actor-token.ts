@@ -5,7 +5,7 @@ import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { actorTokenRefused } from '../base/errors.ts'
 import { isPlainObject, isStorableName } from '../base/json.ts'
 import { chainOf, readAct, subsOf } from '../tokens/act.ts'
-import type { ActClaim } from '../tokens/subject-token.ts'
+import { type ActClaim, isOfSession } from '../tokens/subject-token.ts'
 import type { GrantContext } from './grants.ts'
 import { findOwnToken, type OwnToken } from './own-token.ts'
 import type { Service } from './settings.ts'
@@ -55,7 +55,7 @@ function earlierActors({ model, record, act: claim }: OwnToken): {
   if (model?.gty === TOKEN_EXCHANGE) {
     return { act: identities(subsOf(record?.use.actor)), namesAccounts: true }
   }
-  if (record?.purpose === 'session')
+  if (record && isOfSession(record))
     return { act: identities(subsOf(record.use.actor)), namesAccounts: model !== undefined }
   const read = readAct(claim)
   if (!read || read.apis.length > 0) throw actorTokenRefused({ private: 'a malformed act claim' })

@@ -5,7 +5,7 @@
 import type { AccessToken, Client } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
-import type { SpentSubjectToken } from '../tokens/subject-token.ts'
+import { isOfSession, type SpentSubjectToken } from '../tokens/subject-token.ts'
 import type { AccessTokenPayload } from './access-token-jwt.ts'
 import { findClient } from './clients.ts'
 import type { GrantContext } from './grants.ts'
@@ -35,7 +35,7 @@ export interface OwnToken {
 /** The refusal of the parameter that the token came in. */
 type Refused = (says: { readonly private: string }) => Error
 
-interface Reading extends Pick<Service, 'settings' | 'store' | 'statusLists'> {
+interface Reading extends Service {
   readonly ctx: GrantContext
   readonly refused: Refused
 }
@@ -133,7 +133,7 @@ async function findRecord(
   // After a restore, the place may have been given to a later token.
   if (!use) throw refused({ private: 'its status is of a token that was not exchanged' })
   // Whatever `exp` the deployment has given it.
-  if (record.purpose === 'session' && use.accessToken.expiresAt <= epochTime())
+  if (isOfSession(record) && use.accessToken.expiresAt <= epochTime())
     throw refused({ private: 'of a session that has ended' })
   return { ...record, use }
 }

@@ -7,7 +7,6 @@ import { type ClientMetadata, type Configuration, errors, type KoaContextWithOID
 import {
   CLIENT_CREDENTIALS,
   IMPERSONATION_POLICY,
-  IMPERSONATION_SESSIONS,
   type ManagementScope,
   TOKEN_EXCHANGE,
   TOKEN_EXCHANGE_AUDIENCES,
@@ -16,7 +15,7 @@ import {
 import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './clients.ts'
 
 /** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
-const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
+export const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
 
 /** What its metadata lets a client do with impersonation. */
 interface Privileges {
@@ -34,10 +33,6 @@ interface Privileges {
   /** What binds its access tokens to a key. */
   readonly bindings: readonly string[]
   readonly subjectType: unknown
-  /** Whether sessions may open it. */
-  readonly isOpen: boolean
-  /** Its other members, as they came. */
-  readonly metadata: RawMetadata
 }
 
 /**
@@ -56,7 +51,8 @@ export function validateClientMetadata(
   if (ctx.oidc.route === 'client_update') {
     const held = privilegesOf(ctx.oidc.client?.metadata() ?? {}, reservedGrants)
     assertNotWidened(wanted, held)
-    assertNotWeakened(wanted, held)
+    // What it has now decides: one update cannot both give up its privileges and weaken it.
+    if (mayExchange(held) || held.scopes.length > 0) assertNotWeakened(wanted, held)
   } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
     assertNotWidened(wanted, NO_PRIVILEGES)
   }
@@ -64,7 +60,7 @@ export function validateClientMetadata(
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences' | 'isOpen'>
+type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences'>
 
 const NO_PRIVILEGES: Wideable = {
   scopes: [],
@@ -72,7 +68,6 @@ const NO_PRIVILEGES: Wideable = {
   grants: [],
   resources: undefined,
   audiences: undefined,
-  isOpen: false,
 }
 
 function assertNotWidened(wanted: Wideable, held: Wideable): void {
@@ -81,7 +76,7 @@ function assertNotWidened(wanted: Wideable, held: Wideable): void {
   const grant = wanted.grants.find((name) => !held.grants.includes(name))
   if (grant) throw invalidClientMetadata(`grant type ${grant} is not for self-registered clients`)
   // Which scopes a client that impersonates may request is a privilege too.
-  if (mayExchange(wanted) || held.isOpen) assertWithin('scope', wanted.requestable, held.requestable)
+  if (mayExchange(wanted)) assertWithin('scope', wanted.requestable, held.requestable)
   assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, held.resources)
   assertAudiences(wanted, held)
 }
@@ -102,7 +97,7 @@ function assertAudiences(wanted: Wideable, held: Wideable): void {
 }
 
 /** An absent list allows everything, so leaving it out widens. */
-function assertWithin(
+export function assertWithin(
   member: string,
   wanted: readonly string[] | undefined,
   held: readonly string[] | undefined,
@@ -111,37 +106,21 @@ function assertWithin(
   throw invalidClientMetadata(`${member} may only be narrowed`)
 }
 
-/** Judged by what the client has now: one update cannot both give up its privileges and weaken it. */
 function assertNotWeakened(wanted: Privileges, held: Privileges): void {
-  if (!mayExchange(held) && held.scopes.length === 0 && !held.isOpen) return
   if (held.authenticates && !wanted.authenticates) {
     throw invalidClientMetadata('token_endpoint_auth_method may not become none')
   }
   const dropped = held.bindings.find((binding) => !wanted.bindings.includes(binding))
   if (dropped) throw invalidClientMetadata(`${dropped} may not be dropped`)
   if (wanted.subjectType !== held.subjectType) throw invalidClientMetadata('subject_type may not change')
-  if (held.isOpen) assertOpenAsBefore(wanted, held)
 }
 
-/** What engineers are shown, where they are sent, who is told of the end, by which keys and subjects: the administrator's. */
-const KEPT_WHILE_OPEN = [
-  'client_name',
-  'initiate_login_uri',
-  'backchannel_logout_uri',
-  'jwks_uri',
-  'sector_identifier_uri',
-]
-const NARROWED_WHILE_OPEN = ['redirect_uris', 'post_logout_redirect_uris']
-
-/** What opens it stays, too (`sessions/opt-in.ts`), or an update could close it, and the next change all of this. */
-function assertOpenAsBefore({ metadata: wanted }: Privileges, { metadata: held }: Privileges): void {
-  const changed = KEPT_WHILE_OPEN.find((member) => wanted[member] !== held[member])
-  if (changed) throw invalidClientMetadata(`${changed} may not change`)
-  for (const member of NARROWED_WHILE_OPEN)
-    assertWithin(member, addressesIn(wanted[member]), addressesIn(held[member]))
+/** An update of a client that has another privilege: no wider `scope`, and nothing weaker. */
+export function assertAsStrong(metadata: RawMetadata, held: RawMetadata): void {
+  const [next, now] = [privilegesOf(metadata, []), privilegesOf(held, [])]
+  assertWithin('scope', next.requestable, now.requestable)
+  assertNotWeakened(next, now)
 }
-
-const addressesIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
 
 const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
 
@@ -167,8 +146,6 @@ function privilegesOf(metadata: RawMetadata, reservedGrants: readonly string[]):
     authenticates: !isPublic,
     bindings: BINDINGS.filter((binding) => metadata[binding] === true),
     subjectType: metadata.subject_type,
-    isOpen: metadata[IMPERSONATION_SESSIONS] !== undefined,
-    metadata,
   }
 }
 

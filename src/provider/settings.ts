@@ -1,3 +1,4 @@
+import type Router from '@koa/router'
 import type { Client, Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../tokens/store.ts'
@@ -21,20 +22,48 @@ export interface Settings {
   managementResource(provider: Provider): string
 }
 
-/** What `attach` brings together, and the rooms work with. */
+/** Everything that the rooms need: complete once `attach` has returned. */
 export interface Service {
   /** Names the issuer, emits the events, and ends access tokens. */
   readonly provider: Provider
   /** Its failures are outages. */
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
+  /** As the deployment gave it: its own functions, before they were wrapped. */
+  readonly configuration: Configuration
   readonly settings: Settings
   /** Absent where the deployment has none. */
   readonly statusLists: StatusLists | undefined
-  /** Tells this process that a session was stopped. Absent unless the option `sessions` is on. */
-  readonly wakeSessions?: () => void
-  /** Whether a registered client is open to sessions. Absent unless the option `sessions` is on. */
-  readonly isOpenToSessions?: (client: Client) => boolean
+  readonly sessions: Sessions
+  /** Where the management API is mounted, in the order of the calls. */
+  readonly prefixes: readonly string[]
+}
+
+/**
+ * Sign-ins as the user (protocol.md §10): all that other rooms know of them. `src/sessions/` builds it. The optional members
+ * are there with the option `sessions` only.
+ */
+export interface Sessions {
+  /**
+   * The configuration, with every function that has a say in a session.
+   *
+   * @throws {TypeError} that names what of it is missing, or in the way.
+   */
+  extend(configuration: Configuration, settings: Settings): Configuration
+  /** Adds what ends a session to the provider, and with the option what opens one. */
+  attach(service: Service): void
+  /** Ends the Session and the Grant of this name. Its application is told later, by a process with the option. */
+  end(provider: Provider, name: string): Promise<void>
+  /** The door, which is served at exactly these paths. */
+  routes?(): { readonly router: Router; readonly paths: readonly string[] }
+  /** Whether `routes` was called. */
+  readonly isServed?: boolean
+  /** Whether a registered client is open to sessions. */
+  isOpen?(client: Client): boolean
+  /** How many are open, as was found last; `undefined` while no one knows. */
+  countOpen?(): number | undefined
+  /** This process ends no session any more. */
+  stopWatching?(): void
 }
 
 type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>

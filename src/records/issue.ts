@@ -5,7 +5,6 @@ import { isPlainJson, isPlainObject, isStorableName, type JsonObject, MAX_NAME_L
 import { isResourceIndicator } from '../base/resource-indicator.ts'
 import { emit } from '../events.ts'
 import { timed, timedLookup } from '../metrics/metrics.ts'
-import type { ResolvedOptions } from '../options.ts'
 import { findRegisteredClient, mayExchange } from '../provider/clients.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { storageUnavailable } from '../provider/outage.ts'
@@ -79,14 +78,14 @@ function assertStorable({ id }: Caller, { accountId }: Account): void {
 
 /** A constraint that no client meets would be noticed only at the exchange, where the text says nothing of it. */
 async function assertUsableBy(
-  { provider, isOpenToSessions }: Service,
+  { provider, sessions }: Service,
   { clientId, use }: IssueRequest,
 ): Promise<void> {
   if (clientId === undefined) return
   const client = await findRegisteredClient(provider, clientId).catch((error: unknown) => {
     throw storageUnavailable(error)
   })
-  const isUsable = use === 'session' ? isOpenToSessions : mayExchange
+  const isUsable = use === 'session' ? sessions.isOpen : mayExchange
   if (client && isUsable?.(client)) return
   const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'
   throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
@@ -152,17 +151,13 @@ export const MAX_CONTEXT_BYTES = 8 * 1024
 export const MAX_CONTEXT_LEVELS = 16
 const MAX_RESOURCES = 8
 
-interface Limits extends Pick<Service, 'isOpenToSessions'> {
-  readonly options: Pick<ResolvedOptions, 'subjectTokenTTL' | 'maxSubjectTokenTTL' | 'requiredContext'>
-}
-
-export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limits: Limits): IssueRequest {
-  const { options } = limits
+export function parseIssueRequest(given: Readonly<Record<string, unknown>>, service: Service): IssueRequest {
+  const { options } = service
   assertKnown(given, FIELDS)
   const { userId, context, clientId, actorId, resource, scope, expiresIn, use } = given
   if (userId === undefined) throw required('userId')
   const request: IssueRequest = {
-    use: parseUse(use, limits),
+    use: parseUse(use, service),
     userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
     ...(clientId !== undefined && { clientId: parseName('clientId', clientId) }),
@@ -180,10 +175,10 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, limi
 }
 
 /** `session` only where the deployment has sessions. */
-function parseUse(value: unknown, { isOpenToSessions }: Limits): SubjectTokenPurpose {
+function parseUse(value: unknown, { sessions }: Service): SubjectTokenPurpose {
   if (value === undefined || value === 'exchange') return 'exchange'
-  if (value === 'session' && isOpenToSessions) return 'session'
-  const uses = isOpenToSessions ? 'exchange or session' : 'exchange'
+  if (value === 'session' && sessions.isOpen) return 'session'
+  const uses = sessions.isOpen ? 'exchange or session' : 'exchange'
   throw invalidRequest({ field: 'use', public: `use must be ${uses}` })
 }
 

@@ -9,6 +9,7 @@ import {
   type ActingParty,
   isEnd,
   isLive,
+  isOfSession,
   isStoppable,
   jtiOf,
   type Replay,
@@ -127,7 +128,7 @@ export function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord 
   const { use } = token
   return withoutUndefined({
     id: token.id,
-    use: token.purpose === 'session' ? token.purpose : undefined,
+    use: isOfSession(token) ? 'session' : undefined,
     userId: token.userId,
     actorId: token.actorId,
     actor: use?.actor,

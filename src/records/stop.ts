@@ -4,7 +4,6 @@ import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { timed } from '../metrics/metrics.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { storageUnavailable } from '../provider/outage.ts'
-import { endHeadlessSession } from '../provider/session-end.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../tokens/store.ts'
@@ -138,19 +137,14 @@ async function carryOut(service: Service, batch: readonly Revoked[], call: Call)
   }
 }
 
-/** Ends what a use has produced. Who tells the application of a session is woken, and not waited for. */
+/** Ends what a use has produced: an access token, or a session. */
 export async function endProduced(
-  { provider, wakeSessions }: Service,
+  { provider, sessions }: Service,
   { use }: Pick<RevokedToken, 'use'>,
 ): Promise<void> {
   if (use?.grantId === undefined) return
-  if (use.accessToken.format !== 'session') return endAccessToken(provider, use.grantId)
-  try {
-    await endHeadlessSession(provider, use.grantId)
-  } finally {
-    // What has failed here is ended again before the application is told.
-    wakeSessions?.()
-  }
+  if (use.accessToken.format === 'session') await sessions.end(provider, use.grantId)
+  else await endAccessToken(provider, use.grantId)
 }
 
 /** Tokens that are ended at the same time: they share the round trips of the adapter. */

@@ -2,7 +2,6 @@
 import type { Context } from 'koa'
 import { type Account, errors } from 'oidc-provider'
 import { epochTime } from '../base/clock.ts'
-import { DOOR_CLIENT } from '../base/constants.ts'
 import { functionFailed, sessionRefused } from '../base/errors.ts'
 import { inProvider } from '../provider/accounts.ts'
 import { findClient } from '../provider/clients.ts'
@@ -10,14 +9,13 @@ import { requestOf } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
 import { storageUnavailable } from '../provider/outage.ts'
 import { assertPolicyAllows } from '../provider/policy.ts'
-import type { Session } from '../provider/sessions.ts'
 import { endReplayed } from '../records/replay.ts'
 import { findRead } from '../tokens/store.ts'
 import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { getUser, policyRequest, tellRefused } from './arrival.ts'
-import { isOpen, type OpenClient } from './opt-in.ts'
-import type { Sealed } from './seal.ts'
-import type { SessionService } from './tokens.ts'
+import { DOOR_CLIENT, isOpen, type OpenClient } from './opt-in.ts'
+import type { Session } from './provider.ts'
+import type { Sealed, SessionService } from './seal.ts'
 
 /** Someone who is signed in at the provider. */
 export type SignedIn = Session & { readonly accountId: string }
@@ -31,8 +29,8 @@ export async function signedIn(ctx: Context, { provider }: SessionService): Prom
 }
 
 /** Whether the engineer has signed in lately enough, and in a way that is strong enough. */
-export function isFresh({ sessions }: SessionService, session: SignedIn): boolean {
-  const { maxAge, acrValues } = sessions
+export function isFresh({ options }: SessionService, session: SignedIn): boolean {
+  const { maxAge, acrValues } = options.sessions
   return !session.past(maxAge) && (acrValues.length === 0 || acrValues.includes(session.acr ?? ''))
 }
 

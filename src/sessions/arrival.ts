@@ -15,76 +15,47 @@ import { requestOf } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { assertPolicyAllows } from '../provider/policy.ts'
-import { answerFrom, type Grant, headlessSession, type Session } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
-import { sessionName } from './names.ts'
 import { isOpen } from './opt-in.ts'
-import type { Sealed } from './seal.ts'
-import { actedFor, remember, type SessionService } from './tokens.ts'
-
-/** An authorization request that the armed browser of an engineer has sent. */
-export interface Arriving {
-  readonly armed: Sealed
-  /** The account of the engineer's session. */
-  readonly actorId: string
-}
-
-/** As much of an arrival as there is, for the event about its end. */
-export interface Attempt {
-  readonly actorId: string
-  record?: SubjectToken
-  scope?: string
-  resources?: readonly string[]
-  /** Once all of it was accepted. */
-  arrival?: Arrival
-  isTold?: boolean
-}
-
-/** An authorization request that will be answered for the user. */
-export interface Arrival {
-  readonly record: SubjectToken
-  readonly actorId: string
-  readonly clientId: string
-  readonly grant: Grant
-  readonly session: Session
-  readonly scope: string
-  readonly resources: readonly string[]
-  /** When the session will end. */
-  readonly endsAt: Seconds
-}
+import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
+import { type Attempt, remember, requestState } from './request.ts'
+import type { Sealed, SessionService } from './seal.ts'
+import { actedFor } from './tokens.ts'
 
 /** Whether the request is answered for the user. From now on it is, and by no session of the browser. */
 export async function arrive(
   ctx: KoaContextWithOIDC,
   service: SessionService,
-  arriving: Arriving,
+  armed: Sealed,
   attempt: Attempt,
 ): Promise<Account> {
   try {
-    const record = await findRecord(ctx, service, arriving)
+    const { actorId } = attempt
+    const record = await findRecord(ctx, service, { armed, actorId })
     attempt.record = record
     const { client, session } = partiesOf(ctx)
-    const account = await getUser(record, async (id) => service.given.findAccount?.(ctx, id))
+    const { clientId } = client
+    const account = await getUser(record, async (id) => service.configuration.findAccount?.(ctx, id))
     const { grant, scope, resources, claims: requested } = grantFor(ctx, service, record)
     Object.assign(attempt, { scope, resources })
     const granted = { ...(scope !== '' && { scope }), resources, claims: requested }
-    const { actorId } = arriving
     await assertPolicyAllows(service.options, policyRequest({ record, account, session, granted }))
-    const endsAt = epochTime() + service.sessions.ttl
+    const endsAt = epochTime() + service.options.sessions.ttl
     const claims = await askClaims(ctx, service, { record, granted, endsAt })
-    const name = sessionName(record.id)
-    const { clientId } = client
     const headless = headlessSession(service.provider, {
-      ...{ name, clientId, accountId: record.userId, authTime: session.loginTs },
+      name: sessionName(record.id),
+      clientId,
+      accountId: record.userId,
+      authTime: session.loginTs,
       state: { claims, signIn: { uid: session.uid, exp: session.exp } satisfies SignIn },
     })
     answerFrom(ctx, headless)
-    remember(ctx, { record, actorId, clientId, endsAt })
     const arrival = { record, actorId, clientId, grant, session: headless, scope, resources, endsAt }
-    attempt.arrival = arrival
+    remember(ctx, arrival)
+    requestState(ctx).arrival = arrival
     return actedFor(ctx, service, account, arrival)
   } catch (error) {
     throw asRefused(error)
@@ -108,7 +79,7 @@ function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
 async function findRecord(
   ctx: KoaContextWithOIDC,
   { provider, store }: SessionService,
-  { armed, actorId }: Arriving,
+  { armed, actorId }: { readonly armed: Sealed; readonly actorId: string },
 ): Promise<SubjectToken> {
   const { client, session, params } = partiesOf(ctx)
   const refused = (reason: string) => sessionRefused({ private: reason })
@@ -150,7 +121,11 @@ export async function getUser(
  * What was asked for, within the client's own scope and the ceiling of the record. What is outside is rejected rather than
  * left out: it was decided, and no one is asked for consent.
  */
-function grantFor(ctx: KoaContextWithOIDC, { provider, given }: SessionService, record: SubjectToken) {
+function grantFor(
+  ctx: KoaContextWithOIDC,
+  { provider, configuration }: SessionService,
+  record: SubjectToken,
+) {
   const {
     client,
     requestParamScopes,
@@ -174,7 +149,7 @@ function grantFor(ctx: KoaContextWithOIDC, { provider, given }: SessionService, 
   grant.addOIDCScope(added)
   grant.rejectOIDCScope(rejected)
   const requested = [...requestParamClaims]
-  const listed = record.scope ? claimsOf(given, added.split(' ')) : undefined
+  const listed = record.scope ? claimsOf(configuration, added.split(' ')) : undefined
   const isBrought = (name: string) => isOfSignIn(name) || !listed || listed.has(name)
   grant.addOIDCClaims(requested.filter(isBrought))
   grant.rejectOIDCClaims(requested.filter((name) => !isBrought(name)))
@@ -200,14 +175,6 @@ const claimsOf = ({ claims }: Configuration, scopes: readonly string[]): Readonl
     }),
   )
 
-/** What will be granted. Known at the arrival only. */
-interface Granted {
-  readonly scope?: string
-  readonly resources?: readonly string[]
-  /** The claims that the parameter `claims` brings. */
-  readonly claims?: readonly string[]
-}
-
 /** What the policy is asked about, at the door and at the arrival. */
 export const policyRequest = ({
   record: { userId, actorId = '', clientId = '', createdBy, context },
@@ -219,7 +186,12 @@ export const policyRequest = ({
   readonly account: Account
   /** The engineer's. */
   readonly session: Pick<Session, 'loginTs' | 'acr'>
-  readonly granted?: Granted
+  /** What will be granted, and the claims that the parameter `claims` brings: known at the arrival only. */
+  readonly granted?: {
+    readonly scope?: string
+    readonly resources: readonly string[]
+    readonly claims: readonly string[]
+  }
 }) => ({
   stage: 'session' as const,
   use: 'session' as const,
@@ -242,9 +214,13 @@ async function askClaims(
   { options, settings }: SessionService,
   {
     record: { id, userId, actorId = '', context },
-    granted: { scope, resources = [] },
+    granted: { scope, resources },
     endsAt,
-  }: { readonly record: SubjectToken; readonly granted: Granted; readonly endsAt: Seconds },
+  }: {
+    readonly record: SubjectToken
+    readonly granted: { readonly scope?: string; readonly resources: readonly string[] }
+    readonly endsAt: Seconds
+  },
 ): Promise<JsonObject> {
   const { client } = partiesOf(ctx)
   const { clientId } = client
@@ -267,27 +243,13 @@ async function askClaims(
   })
 }
 
-/** What is known of a refusal, at the door or at the arrival. */
-interface Refused {
-  readonly error: unknown
-  readonly clientId: string
-  readonly actorId: string
-  readonly record?: SubjectToken | undefined
-  readonly scope?: string | undefined
-  readonly resources?: readonly string[] | undefined
-}
-
-const told = new WeakSet<object>()
-
-/** Whether an event has told of this error. */
-export const isTold = (error: unknown): boolean => told.has(Object(error))
-
+/** Tells of a refusal, at the door or at the arrival. */
 export function tellRefused(
   ctx: Pick<Context, 'get'>,
-  { provider }: Pick<Service, 'provider'>,
-  { error, clientId, actorId, record, scope, resources = [] }: Refused,
+  { provider }: Service,
+  { error, clientId, actorId, record, scope, resources = [] }: Attempt & { readonly error: unknown },
 ): void {
-  told.add(Object(error))
+  requestState(ctx).isTold = true
   emitRefusal(provider, 'subject_token.refused', {
     stage: 'session',
     ...toldOf(error),

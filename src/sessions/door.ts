@@ -6,7 +6,6 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import { errors } from 'oidc-provider'
 import type { Seconds } from '../base/clock.ts'
-import { DOOR_CLIENT } from '../base/constants.ts'
 import { RecordError, sessionRefused } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { readMembers } from '../pages/form.ts'
@@ -17,8 +16,7 @@ import { originalPathOf } from '../router/handler.ts'
 import { refuse } from '../router/respond.ts'
 import { readToken } from '../tokens/secret.ts'
 import { type Admitted, admit, isFresh, type SignedIn, signedIn } from './admission.ts'
-import { isTold } from './arrival.ts'
-import { canBeTold, startOf } from './opt-in.ts'
+import { canBeTold, DOOR_CLIENT, startOf } from './opt-in.ts'
 import {
   setHeaders,
   showBusy,
@@ -28,16 +26,17 @@ import {
   showRefusal,
   showWayTo,
 } from './page.ts'
+import { requestState } from './request.ts'
 import {
   armedCookie,
   BROUGHT,
   keptCookie,
   readCookie,
   type Sealed,
+  type SessionService,
   writeArmedCookie,
   writeDoorCookie,
 } from './seal.ts'
-import type { SessionService } from './tokens.ts'
 
 /** How long someone may take to sign in, and then to agree. */
 const TO_AGREE: Seconds = 600
@@ -53,8 +52,8 @@ const LONGEST_TARGET = 2000
 type Handle = (ctx: Context) => Promise<void>
 
 /** The door, and its button. */
-export const doorPaths = ({ sessions: { door } }: Pick<SessionService, 'sessions'>) =>
-  [door.pathname, `${door.pathname}/confirm`] as const
+export const doorPaths = ({ options: { sessions } }: SessionService) =>
+  [sessions.door.pathname, `${sessions.door.pathname}/confirm`] as const
 
 /** The routes of the door, at exactly its path. `routes()` alone responds to them, 405 included. */
 export function doorRouter(service: SessionService): Router {
@@ -81,7 +80,7 @@ export function doorRouter(service: SessionService): Router {
 
 /** The operator is told once. */
 function fail(ctx: Context, { provider }: SessionService, thrown: unknown): number {
-  if (!isTold(thrown)) enter(ctx, { provider, door: 'session' })
+  if (!requestState(ctx).isTold) enter(ctx, { provider, door: 'session' })
   return refuse(ctx, thrown).status
 }
 
@@ -124,7 +123,7 @@ async function bring(ctx: Context, service: SessionService): Promise<void> {
   const { id, hash } = token
   const sealed = await service.seal.seal('brought', { id, hash, ...(target && { target }) }, TO_AGREE)
   writeDoorCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })
-  redirect(ctx, service.sessions.door.pathname)
+  redirect(ctx, service.options.sessions.door.pathname)
 }
 
 /** An address is in histories and logs. */
@@ -151,7 +150,7 @@ async function ask(ctx: Context, service: SessionService): Promise<void> {
   }
   const { userId } = record
   const { accountId } = session
-  const { nameOf, ttl, door } = service.sessions
+  const { nameOf, ttl, door } = service.options.sessions
   const name = await askNames(nameOf, [userId, accountId], (error) => ctx.app.emit('error', error, ctx))
   showQuestion(ctx, {
     actor: { id: accountId, name: name(accountId) },
@@ -171,11 +170,11 @@ const requiredOf = ({ record: { context } }: Admitted, required: readonly string
   Object.fromEntries(Object.entries(context).filter(([key]) => required.includes(key)))
 
 /** By the provider's own sign-in, once: who comes back from there as before is refused. */
-function signIn(ctx: Context, { provider, sessions }: SessionService, session: SignedIn | undefined): void {
+function signIn(ctx: Context, { provider, options }: SessionService, session: SignedIn | undefined): void {
   const { state, error } = ctx.query
   if (state !== undefined || error !== undefined)
     throw sessionRefused({ private: 'not signed in, or not as is required' })
-  const { door, maxAge, acrValues } = sessions
+  const { door, maxAge, acrValues } = options.sessions
   const address = new URL(provider.urlFor('authorization'))
   address.search = new URLSearchParams({
     ...{ client_id: DOOR_CLIENT, response_type: 'none', scope: 'openid', redirect_uri: door.href },

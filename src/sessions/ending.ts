@@ -4,9 +4,8 @@ import { epochTime, type Seconds, TooLate, within } from '../base/clock.ts'
 import { nameOf } from '../base/errors.ts'
 import { emit } from '../events.ts'
 import { countLogout } from '../metrics/metrics.ts'
-import { endHeadlessSession, tellApplication } from '../provider/session-end.ts'
 import type { DueSession, SessionStore } from '../tokens/store.ts'
-import { sessionName } from './names.ts'
+import { endHeadlessSession, sendLogoutToken, sessionName } from './provider.ts'
 
 /** Where sessions are, and who is told. */
 export interface Endings {
@@ -53,6 +52,47 @@ async function endAndTell(provider: Provider, due: DueSession): Promise<void> {
     endHeadlessSession(provider, sid),
   ])
   for (const result of results) if (result.status === 'rejected') throw result.reason
+}
+
+/** Why an application could not be told. The code is for events: it holds nothing that anyone sent. */
+class LogoutFailure extends Error {
+  override readonly name = 'LogoutFailure'
+  readonly code: string
+  constructor(code: string, options?: ErrorOptions) {
+    super('the application has not confirmed the logout token', options)
+    this.code = code
+  }
+}
+
+/**
+ * Tells the application that this one session has ended (OpenID Connect Back-Channel Logout 1.0).
+ *
+ * @throws {LogoutFailure} unless the application has confirmed it: with 200 or 204.
+ */
+async function tellApplication(
+  provider: Provider,
+  { clientId, userId, sid }: { readonly clientId: string; readonly userId: string; readonly sid: string },
+): Promise<void> {
+  const client = await provider.Client.find(clientId)
+  if (!client?.backchannelLogoutUri) throw new LogoutFailure('NO_BACKCHANNEL_LOGOUT')
+  // Without `sid` it would end every session that the user has in this application.
+  if (!client.backchannelLogoutSessionRequired) throw new LogoutFailure('NO_SESSION_REQUIRED')
+  try {
+    // The account id: the provider makes the `sub` of it that this client knows.
+    await sendLogoutToken(client, userId, sid)
+  } catch (error) {
+    throw new LogoutFailure(codeOf(error), { cause: error })
+  }
+}
+
+/** The status that the application responded with, or the error of the connection. */
+function codeOf(error: unknown): string {
+  const { response, cause } = Object(error)
+  if (Number.isInteger(response?.status)) return `HTTP_${response.status}`
+  const { code, message } = Object(cause)
+  // The provider's own `fetch` connects to no internal address, and has no code for it.
+  if (/special-use/.test(String(message))) return 'SPECIAL_USE_ADDRESS'
+  return typeof code === 'string' ? nameOf(cause) : nameOf(error)
 }
 
 async function succeeded({ provider, sessions }: Endings, due: DueSession): Promise<Seconds | undefined> {
@@ -114,7 +154,7 @@ function nextAttempt(due: DueSession, began: Seconds, now: Seconds): Seconds | u
   return markAt(due, Math.max(now + 1, Math.min(now + (pause ?? 0), ended + GIVEN_UP_AFTER)))
 }
 
-/** By the time since the end alone, so that a process that has made none of the attempts knows it, too. */
+/** Derived from the time since the end, so that any process can compute it. */
 function pauseAfter(passed: Seconds): Seconds | undefined {
   let start: Seconds = 0
   for (const pause of PAUSES) {
@@ -126,7 +166,7 @@ function pauseAfter(passed: Seconds): Seconds | undefined {
 
 const endOf = ({ endsAt, revokedAt = endsAt }: DueSession): Seconds => Math.min(endsAt, revokedAt)
 
-/** The mark is the end of the session until the first attempt, and never again: of a stopped one it would mean that. */
+/** A mark that is the end of the session means that no one has tried yet. Later marks avoid that time. */
 const isUntried = ({ mark, endsAt }: DueSession): boolean => mark === endsAt
 const markAt = ({ endsAt }: DueSession, time: Seconds): Seconds => (time === endsAt ? time + 1 : time)
 

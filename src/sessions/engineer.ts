@@ -8,7 +8,7 @@ import type { Service } from '../provider/settings.ts'
 import { lookupIn } from '../records/records.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
 import type { DueSession } from '../tokens/store.ts'
-import { recordIdOf, sessionName } from './names.ts'
+import { recordIdOf, sessionName } from './provider.ts'
 
 /** What a headless session keeps of the engineer's session, so that a sign-out ends it. */
 export interface SignIn {

@@ -1,16 +1,17 @@
 /** RP-Initiated Logout 1.0 with an ID token of a session ends that session, and nothing of the browser that it comes from. */
 import { parse } from 'node:querystring'
 import { Readable } from 'node:stream'
+import { decodeJwt, type JWTPayload } from 'jose'
 import type { Context, Middleware } from 'koa'
-import type { Client } from 'oidc-provider'
+import type { Client, Provider } from 'oidc-provider'
 import { parsedBody, read } from '../base/body.ts'
 import { isPlainObject } from '../base/json.ts'
+import { findClient } from '../provider/clients.ts'
 import { enter } from '../provider/failures.ts'
-import { readIdToken } from '../provider/session-end.ts'
 import type { Service } from '../provider/settings.ts'
 import { refuse } from '../router/respond.ts'
-import { recordIdOf } from './names.ts'
 import { endedPage, setHeaders, showFailure } from './page.ts'
+import { recordIdOf, verifyIdToken } from './provider.ts'
 import { signOut } from './replay.ts'
 
 /** For the provider, before its own routes. A logout that is not of a session passes through. */
@@ -86,6 +87,31 @@ async function sessionOf(
   // A client that shares its secret with the provider can sign ID tokens, and name any session in them.
   const record = await store.find(provider.issuer, id)
   return record?.use?.clientId === client.clientId ? { id, client } : undefined
+}
+
+/** The client and the `sid` of an ID token that this provider issued, expired or not; `undefined` for every other text. */
+async function readIdToken(
+  provider: Provider,
+  text: string,
+): Promise<{ readonly client: Client; readonly sid: unknown } | undefined> {
+  const { aud, sid } = claimsOf(text)
+  const client = typeof aud === 'string' ? await findClient(provider, aud) : undefined
+  if (!client) return undefined
+  try {
+    await verifyIdToken(provider, text, client)
+    return { client, sid }
+  } catch {
+    return undefined
+  }
+}
+
+/** Nothing of them is verified. */
+function claimsOf(jwt: string): JWTPayload {
+  try {
+    return decodeJwt(jwt)
+  } catch {
+    return {}
+  }
 }
 
 function leave(ctx: Context, { client, request }: Ended): void {

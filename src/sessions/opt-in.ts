@@ -1,13 +1,17 @@
 /** Which clients a subject token may open: those that the administrator has registered for it. */
-import { type ClientMetadata, errors, type KoaContextWithOIDC } from 'oidc-provider'
-import {
-  IMPERSONATION_POLICY,
-  IMPERSONATION_SESSIONS,
-  IMPERSONATION_SESSIONS_UNENDED,
-  TOKEN_EXCHANGE_AUDIENCES,
-} from '../base/constants.ts'
+import type { ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
+import { IMPERSONATION_POLICY, TOKEN_EXCHANGE_AUDIENCES } from '../base/constants.ts'
+import type { RawMetadata } from '../provider/clients.ts'
+import { assertAsStrong, assertWithin, invalidClientMetadata } from '../provider/registration.ts'
 
-type RawMetadata = { readonly [member: string]: unknown }
+/** Client metadata: whether a subject token may open this client, and where its sign-in starts. */
+export const IMPERSONATION_SESSIONS = 'impersonation_sessions'
+
+/** Client metadata: sessions may open a client that cannot be told of their end (OpenID Connect Back-Channel Logout 1.0). */
+export const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
+
+/** The client of the provider by which engineers sign in at the door of sessions. It gets no token. */
+export const DOOR_CLIENT = 'impersonation-door'
 
 /** What a registered client says of itself. */
 export interface OpenClient {
@@ -31,27 +35,47 @@ export function validateOptIn(ctx: KoaContextWithOIDC | undefined, metadata: Raw
   if (ctx) assertGiven(ctx, metadata)
   const { [IMPERSONATION_SESSIONS]: start, [IMPERSONATION_SESSIONS_UNENDED]: unended } = metadata
   if (unended !== undefined && typeof unended !== 'boolean')
-    throw invalid(`${IMPERSONATION_SESSIONS_UNENDED} must be a boolean`)
+    throw invalidClientMetadata(`${IMPERSONATION_SESSIONS_UNENDED} must be a boolean`)
   if (start === undefined) return
   const [rule] = RULES.filter(([, holds]) => !holds(metadata)).map(([text]) => text)
-  if (rule !== undefined) throw invalid(`${IMPERSONATION_SESSIONS} ${rule}`)
+  if (rule !== undefined) throw invalidClientMetadata(`${IMPERSONATION_SESSIONS} ${rule}`)
 }
-
-const invalid = (text: string) => new errors.InvalidClientMetadata(text)
 
 /** Only an administrator gives it, and takes it: an update repeats what the client has. */
 function assertGiven({ oidc }: KoaContextWithOIDC, metadata: RawMetadata): void {
   const isUpdate = oidc.route === 'client_update'
   if (!isUpdate && oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) return
   const held: RawMetadata = (isUpdate && oidc.client?.metadata()) || {}
+  if (held[IMPERSONATION_SESSIONS] !== undefined) assertOpenAsBefore(metadata, held)
   const changed = MEMBERS.find((name) => metadata[name] !== held[name])
   if (!changed) return
-  throw invalid(
+  throw invalidClientMetadata(
     held[changed] === undefined
       ? `${changed} is not for self-registered clients`
       : `${changed} may not change`,
   )
 }
+
+/** What engineers are shown, where they are sent, who is told of the end, by which keys and subjects: the administrator's. */
+const KEPT_WHILE_OPEN = [
+  'client_name',
+  'initiate_login_uri',
+  'backchannel_logout_uri',
+  'jwks_uri',
+  'sector_identifier_uri',
+]
+const NARROWED_WHILE_OPEN = ['redirect_uris', 'post_logout_redirect_uris']
+
+/** What opens it stays, too, or an update could close it, and the next change all of this. */
+function assertOpenAsBefore(wanted: RawMetadata, held: RawMetadata): void {
+  assertAsStrong(wanted, held)
+  const changed = KEPT_WHILE_OPEN.find((member) => wanted[member] !== held[member])
+  if (changed) throw invalidClientMetadata(`${changed} may not change`)
+  for (const member of NARROWED_WHILE_OPEN)
+    assertWithin(member, addressesIn(wanted[member]), addressesIn(held[member]))
+}
+
+const addressesIn = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : [])
 
 const holds = (list: unknown, name: string): boolean => Array.isArray(list) && list.includes(name)
 

@@ -1,13 +1,11 @@
 /** A code of a session was used again: someone has a copy. The session ends, and the record says why (protocol.md §10.6). */
-import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
+import type { AuthorizationCode, Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { requestOf } from '../provider/failures.ts'
-import { codeOfRequest } from '../provider/session-end.ts'
-import { onSimultaneousCodes } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
 import { isSpent } from '../tokens/subject-token.ts'
-import { recordIdOf } from './names.ts'
+import { onSimultaneousCodes, recordIdOf } from './provider.ts'
 
 type Context = Pick<KoaContextWithOIDC, 'get'>
 type Policy = NonNullable<Configuration['revokeGrantPolicy']>
@@ -24,6 +22,13 @@ export function sessionGrantPolicy(given: Policy = providersOwn, service: () => 
     await endCopied(service(), id, ctx)
     return true
   }
+}
+
+/** The code that a request at the token endpoint redeems, used or not; `undefined` at every other request. */
+async function codeOfRequest({ oidc }: KoaContextWithOIDC): Promise<AuthorizationCode | undefined> {
+  const { route, params, provider } = oidc
+  if (route !== 'token' || params?.grant_type !== 'authorization_code') return undefined
+  return provider.AuthorizationCode.find(String(params.code), { ignoreExpiration: true })
 }
 
 const providersOwn: Policy = ({ oidc }: KoaContextWithOIDC) =>

@@ -2,10 +2,11 @@
 import { hash, hkdfSync } from 'node:crypto'
 import { EncryptJWT, errors, type JWTPayload, jwtDecrypt } from 'jose'
 import type { Context } from 'koa'
-import type { Configuration, Provider } from 'oidc-provider'
+import type { Configuration } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { sessionRefused } from '../base/errors.ts'
-import type { ResolvedSessions } from '../options.ts'
+import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
+import type { Service } from '../provider/settings.ts'
 import { isId } from '../tokens/id.ts'
 import type { TokenHash } from '../tokens/secret.ts'
 
@@ -111,11 +112,12 @@ function contentOf(payload: JWTPayload & Partial<Sealed>): Sealed | undefined {
   }
 }
 
-/** The cookie of each purpose that has one, and the requests that it is sent with. */
-interface CookiePlace {
-  readonly provider: Provider
-  readonly sessions: ResolvedSessions
-  readonly given: Configuration
+/** A service with the option `sessions`: what the door, an arrival and its tokens work with. */
+export interface SessionService extends Service {
+  readonly options: ResolvedOptions & { readonly sessions: ResolvedSessions }
+  readonly seal: Seal
+  /** This process ends the session in time; another one finds it if this one is gone. */
+  readonly opened: (endsAt: Seconds) => void
 }
 
 /** What was brought comes back to the door. From another site, too: after a sign-in that took place there. */
@@ -137,11 +139,7 @@ const MOST_ARMED = 8
  * What the browser is armed with for this client. A cookie that no key opens, or under the name of another, is none.
  * @throws {AccessDenied} if there are too many to try: the armed one may be the last of them.
  */
-export async function findArmed(
-  ctx: Context,
-  place: CookiePlace & { seal: Seal },
-  clientId: string,
-): Promise<Armed[]> {
+export async function findArmed(ctx: Context, service: SessionService, clientId: string): Promise<Armed[]> {
   const names = [...ctx.get('cookie').matchAll(/(?:^|;)\s*([^=;\s]+)=/g)].map(([, name = '']) => name)
   const beginning = armedCookie(clientId, '')
   const own = [...new Set(names)].filter(
@@ -150,7 +148,7 @@ export async function findArmed(
   if (own.length > MOST_ARMED) throw sessionRefused({ private: 'more cookies than are tried' })
   const opened = await Promise.all(
     own.map(async (name) => {
-      const armed = await place.seal.openArmed(readCookie(ctx, place, name))
+      const armed = await service.seal.openArmed(readCookie(ctx, service, name))
       return armed && name === armedCookie(armed.client ?? '', armed.id) ? [armed] : []
     }),
   )
@@ -158,13 +156,13 @@ export async function findArmed(
 }
 
 /** As the provider reads its own, at any host. The door is where browsers are: its scheme says whether they are secure. */
-function cookiesIn(ctx: Context, { provider, sessions }: CookiePlace): Context['cookies'] {
+function cookiesIn(ctx: Context, { provider, options }: SessionService): Context['cookies'] {
   const { cookies } = provider.createContext(ctx.req, ctx.res)
-  return Object.assign(cookies, { secure: sessions.door.protocol === 'https:' })
+  return Object.assign(cookies, { secure: options.sessions.door.protocol === 'https:' })
 }
 
-export const readCookie = (ctx: Context, place: CookiePlace, name: string): string | undefined =>
-  cookiesIn(ctx, place).get(name, { signed: false })
+export const readCookie = (ctx: Context, service: SessionService, name: string): string | undefined =>
+  cookiesIn(ctx, service).get(name, { signed: false })
 
 interface NewCookie {
   readonly name: string
@@ -174,28 +172,28 @@ interface NewCookie {
 }
 
 /** For the door alone. */
-export const writeDoorCookie = (ctx: Context, place: CookiePlace, cookie: NewCookie): void =>
-  writeCookie(ctx, place, cookie, { path: place.sessions.door.pathname, sameSite: 'lax' })
+export const writeDoorCookie = (ctx: Context, service: SessionService, cookie: NewCookie): void =>
+  writeCookie(ctx, service, cookie, { path: service.options.sessions.door.pathname, sameSite: 'lax' })
 
 /** For the authorization endpoint. The armed browser arrives like the session that it is bound to. */
-export const writeArmedCookie = (ctx: Context, place: CookiePlace, cookie: NewCookie): void =>
-  writeCookie(ctx, place, cookie, {
-    path: place.provider.pathFor('authorization'),
-    sameSite: place.given.cookies?.long?.sameSite ?? 'lax',
+export const writeArmedCookie = (ctx: Context, service: SessionService, cookie: NewCookie): void =>
+  writeCookie(ctx, service, cookie, {
+    path: service.provider.pathFor('authorization'),
+    sameSite: service.configuration.cookies?.long?.sameSite ?? 'lax',
   })
 
 function writeCookie(
   ctx: Context,
-  place: CookiePlace,
+  service: SessionService,
   { name, value, life }: NewCookie,
   where: NonNullable<Parameters<Context['cookies']['set']>[2]>,
 ): void {
-  cookiesIn(ctx, place).set(name, value, {
+  cookiesIn(ctx, service).set(name, value, {
     ...where,
     signed: false,
     httpOnly: true,
     overwrite: true,
-    secure: place.sessions.door.protocol === 'https:',
+    secure: service.options.sessions.door.protocol === 'https:',
     ...(value !== null && { maxAge: life * 1000 }),
   })
 }

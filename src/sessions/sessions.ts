@@ -1,6 +1,6 @@
 /**
  * The option `sessions`: what it adds to the configuration of the provider, and to the provider itself. Each part hangs on a
- * documented function of the configuration; what else it needs is in `provider/sessions.ts`.
+ * documented function of the configuration; what else it needs is in `provider.ts`.
  */
 import type {
   AccessToken,
@@ -8,53 +8,150 @@ import type {
   AuthorizationCode,
   Configuration,
   KoaContextWithOIDC,
+  Provider,
 } from 'oidc-provider'
-import { DOOR_CLIENT, IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED } from '../base/constants.ts'
 import { sessionRefused } from '../base/errors.ts'
-import type { ResolvedSessions } from '../options.ts'
+import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
 import { askAbout } from '../provider/decided.ts'
-import {
-  assertSessionFacts,
-  gives,
-  hideHeadlessSessions,
-  rememberSessions,
-  showHeadlessGrants,
-} from '../provider/sessions.ts'
-import type { Service, Settings } from '../provider/settings.ts'
-import { type Attempt, arrive, tellRefused } from './arrival.ts'
-import { TO_ARRIVE } from './door.ts'
+import type { Service, Sessions, Settings } from '../provider/settings.ts'
+import { arrive, tellRefused } from './arrival.ts'
+import { doorPaths, doorRouter, TO_ARRIVE } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
-import { recordIdOf } from './names.ts'
-import { doorClient, isOpen, validateOptIn } from './opt-in.ts'
+import {
+  DOOR_CLIENT,
+  doorClient,
+  IMPERSONATION_SESSIONS,
+  IMPERSONATION_SESSIONS_UNENDED,
+  isOpen,
+  validateOptIn,
+} from './opt-in.ts'
+import {
+  assertSessionFacts,
+  endHeadlessSession,
+  hideHeadlessSessions,
+  recordIdOf,
+  sendsCookie,
+  showHeadlessGrants,
+} from './provider.ts'
 import { followGrants, sessionGrantPolicy } from './replay.ts'
+import { type Attempt, markStage, rememberSessions, requestState } from './request.ts'
 import {
   armedCookie,
   findArmed,
   isOver,
   keptCookie,
   keysOf,
+  type SessionService,
   sealOf,
   writeArmedCookie,
   writeDoorCookie,
 } from './seal.ts'
-import { spend } from './spend.ts'
+import { spendAndWatch } from './spend.ts'
 import {
   accountOfSession,
   assertIssuedAsConfigured,
   assertOfSession,
   claimsOfSession,
   type Kind,
-  markStage,
-  type SessionService,
   ttlOf,
 } from './tokens.ts'
-import { watchSessions } from './watch.ts'
+import { countOpenSessions, type SessionWatch, watchSessions } from './watch.ts'
+
+/** What every deployment has: without the option, what another process has opened ends here, too (protocol.md §10.5). */
+export function createSessions({ sessions, store: { sessions: known } }: ResolvedOptions): Sessions {
+  if (sessions) return new OpenedSessions(sessions)
+  let service: Service | undefined
+  return {
+    extend(given) {
+      const { revokeGrantPolicy } = given
+      if (!known) return given
+      return {
+        ...given,
+        revokeGrantPolicy: sessionGrantPolicy(revokeGrantPolicy, () => assertAttached(service)),
+      }
+    },
+    attach(attached) {
+      service = attached
+      if (known) endSessions(attached)
+    },
+    end: endHeadlessSession,
+  }
+}
+
+function assertAttached<Attached>(service: Attached | undefined): Attached {
+  if (!service) throw new TypeError('call attach(provider) before the provider serves')
+  return service
+}
+
+/** The option is on. */
+class OpenedSessions implements Sessions {
+  readonly #options: ResolvedSessions
+  #service: SessionService | undefined
+  #watch: SessionWatch | undefined
+  #countOpen: Sessions['countOpen']
+  readonly isOpen = isOpen
+  isServed = false
+
+  constructor(options: ResolvedSessions) {
+    this.#options = options
+  }
+
+  extend(given: Configuration, settings: Settings): Configuration {
+    assertSessionConfiguration(given, this.#options)
+    return extendForSessions(given, { sessions: this.#options, settings }, () =>
+      assertAttached(this.#service),
+    )
+  }
+
+  /** Whether the provider can have sessions, and what it needs for them. Every process watches over the sessions of all. */
+  attach(attached: Service): void {
+    const { provider, store, options, configuration } = attached
+    const sessions = this.#options
+    if (sessions.door.origin !== new URL(provider.issuer).origin)
+      throw new TypeError('option sessions.door must be on the origin of the issuer')
+    assertSessionFacts(provider)
+    const watch = watchSessions(attached, (open) => askAboutEngineer(attached, open))
+    const service: SessionService = {
+      ...attached,
+      options: { ...options, sessions },
+      seal: sealOf(provider.issuer, configuration),
+      opened: (endsAt) => watch.opened(endsAt),
+    }
+    rememberSessions(provider)
+    showHeadlessGrants(provider)
+    provider.on('authorization.error', (ctx, error) => tellOnce(ctx, service, error))
+    provider.on('server_error', (ctx, error) => tellOnce(ctx, service, error))
+    provider.use(neverACookie)
+    provider.use(assertIssuedAsConfigured(service))
+    endSessions(attached)
+    this.#countOpen = countOpenSessions(store, provider.issuer)
+    this.#watch = watch
+    this.#service = service
+  }
+
+  /** What fails here is ended again before the application is told. */
+  async end(provider: Provider, name: string): Promise<void> {
+    await endHeadlessSession(provider, name).finally(() => this.#watch?.wake())
+  }
+
+  routes() {
+    const service = assertAttached(this.#service)
+    this.isServed = true
+    return { router: doorRouter(service), paths: doorPaths(service) }
+  }
+
+  countOpen = () => this.#countOpen?.()
+
+  stopWatching(): void {
+    this.#watch?.stop()
+  }
+}
 
 type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
 
 /** @throws {TypeError} that names what of the configuration is missing, or in the way. */
-export function assertSessionConfiguration(given: Configuration, { door }: ResolvedSessions): void {
+function assertSessionConfiguration(given: Configuration, { door }: ResolvedSessions): void {
   const { features = {}, cookies = {}, clients = [] } = given
   const needs = (what: string) => new TypeError(`option sessions needs configuration.${what}`)
   if (keysOf(given).length === 0) throw needs('cookies.keys')
@@ -71,11 +168,8 @@ export function assertSessionConfiguration(given: Configuration, { door }: Resol
 const covers = (path: string, to: string): boolean =>
   path === to || to.startsWith(path.endsWith('/') ? path : `${path}/`)
 
-/** Authorization requests that are answered for the user, or were refused. */
-const attempts = new WeakMap<object, Attempt>()
-
 /** The given configuration, with every function that decides about a session. `service` throws before `attach`. */
-export function extendForSessions(
+function extendForSessions(
   given: Configuration,
   { sessions, settings }: { readonly sessions: ResolvedSessions; readonly settings: Settings },
   service: () => SessionService,
@@ -155,7 +249,7 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     },
 
     async loadExistingGrant(ctx) {
-      const grant = attempts.get(ctx)?.arrival?.grant ?? grantOfDoor(ctx)
+      const grant = requestState(ctx).arrival?.grant ?? grantOfDoor(ctx)
       if (grant) return grant
       if (given.loadExistingGrant) return given.loadExistingGrant(ctx)
       const { client, result, session, provider } = ctx.oidc
@@ -165,13 +259,11 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
 
     /** The last, before the code is saved. */
     async expiresWithSession(ctx, source) {
-      const attempt = attempts.get(ctx)
-      const arrival = attempt?.arrival
-      if (arrival) {
-        await told(ctx, attempt, async () => {
-          await spend(ctx, service(), arrival, source as AuthorizationCode)
-          service().opened(arrival.endsAt)
-        })
+      const { attempt, arrival } = requestState(ctx)
+      if (attempt && arrival) {
+        await telling(ctx, service(), attempt, () =>
+          spendAndWatch(ctx, service(), arrival, source as AuthorizationCode),
+        )
         return true
       }
       return given.expiresWithSession
@@ -210,19 +302,20 @@ const neverOfSession =
 async function answerFor(
   ctx: KoaContextWithOIDC,
   service: SessionService,
-  accountId: string,
+  actorId: string,
 ): Promise<Account | undefined> {
   const { session, client, route } = ctx.oidc ?? {}
-  if (!session || session.accountId !== accountId || attempts.has(ctx)) return undefined
+  if (!session || session.accountId !== actorId || requestState(ctx).attempt) return undefined
   if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
     return undefined
   // A silent renewal, of another tab perhaps, and a request that shows no one anything.
   if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
-  const attempt: Attempt = { actorId: accountId }
-  return told(ctx, attempt, async () => {
-    const all = await findArmed(ctx, service, client.clientId)
+  const { clientId } = client
+  const attempt: Attempt = { actorId, clientId }
+  return telling(ctx, service, attempt, async () => {
+    const all = await findArmed(ctx, service, clientId)
     if (all.length === 0) return undefined
-    attempts.set(ctx, attempt)
+    requestState(ctx).attempt = attempt
     const armed = all.find((one) => !isOver(one))
     const others = all.filter((one) => one !== armed)
     // Which one this tab means cannot be known, so they stay until none of them opens anything.
@@ -230,11 +323,11 @@ async function answerFor(
       throw sessionRefused({ private: 'armed more than once' })
     const takeAway = (name: string) => ({ name, value: null, life: 0 })
     for (const { id } of armed && others.length === 0 ? [armed] : others)
-      writeArmedCookie(ctx, service, takeAway(armedCookie(client.clientId, id)))
+      writeArmedCookie(ctx, service, takeAway(armedCookie(clientId, id)))
     // This may be the tab of one that is over: it does not get the user of the one that is not.
     if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
-    writeDoorCookie(ctx, service, takeAway(keptCookie(client.clientId)))
-    return arrive(ctx, service, { armed, actorId: accountId }, attempt)
+    writeDoorCookie(ctx, service, takeAway(keptCookie(clientId)))
+    return arrive(ctx, service, armed, attempt)
   })
 }
 
@@ -248,43 +341,11 @@ function grantOfDoor({ oidc: { client, account, provider, resourceServers = {} }
   return grant
 }
 
-/** Whether the provider can have sessions, and what it needs for them. Every process watches over the sessions of all. */
-export function attachSessions(
-  rest: Service,
-  { sessions, given }: { readonly sessions: ResolvedSessions; readonly given: Configuration },
-): SessionService {
-  const { provider } = rest
-  if (sessions.door.origin !== new URL(provider.issuer).origin)
-    throw new TypeError('option sessions.door must be on the origin of the issuer')
-  assertSessionFacts(provider)
-  const watch = watchSessions(rest, (open) => askAboutEngineer(service, open))
-  const service: SessionService = {
-    ...rest,
-    ...{ sessions, given, seal: sealOf(provider.issuer, given) },
-    wakeSessions: () => watch.wake(),
-    opened: (endsAt) => watch.opened(endsAt),
-    stopWatching: () => watch.stop(),
-    isOpenToSessions: isOpen,
-  }
-  rememberSessions(provider, isHeadless)
-  showHeadlessGrants(provider, isHeadless)
-  provider.on('authorization.error', (ctx, error) => tellOnce(ctx, error))
-  provider.on('server_error', (ctx, error) => tellOnce(ctx, error))
-  provider.use(neverACookie)
-  provider.use(assertIssuedAsConfigured(service))
-  endSessions(service, given)
-  return service
-}
-
-const isHeadless = (name: string): boolean => recordIdOf(name) !== undefined
-
-/**
- * What ends a session in any process, also in one without the option (protocol.md §10.5): nothing there opens one, or tells
- * its application. `given` is the configuration of the deployment.
- */
-export function endSessions(service: Service, { routes, features }: Configuration): void {
-  const { provider } = service
-  hideHeadlessSessions(provider, isHeadless)
+/** What ends a session in any process, also in one without the option: nothing there opens one, or tells its application. */
+function endSessions(service: Service): void {
+  const { provider, configuration } = service
+  const { routes, features } = configuration
+  hideHeadlessSessions(provider)
   followGrants(service)
   followSignOuts(service)
   if (features?.rpInitiatedLogout?.enabled !== false)
@@ -294,8 +355,8 @@ export function endSessions(service: Service, { routes, features }: Configuratio
 /** What must never happen, by whatever release of the provider, ends the session before the browser gets it. */
 async function neverACookie(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
   await next()
-  const arrival = attempts.get(ctx)?.arrival
-  if (!arrival || !gives(ctx, arrival.session)) return
+  const { arrival } = requestState(ctx)
+  if (!arrival || !sendsCookie(ctx, arrival.session)) return
   ctx.remove('Set-Cookie')
   ctx.remove('Location')
   Object.assign(ctx, { status: 500, body: '' })
@@ -303,19 +364,26 @@ async function neverACookie(ctx: KoaContextWithOIDC, next: () => Promise<void>):
   throw new Error('oidc-provider would have given the session to the browser')
 }
 
-async function told<Result>(ctx: KoaContextWithOIDC, attempt: Attempt, work: () => Promise<Result>) {
+async function telling<Result>(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  attempt: Attempt,
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
     return await work()
   } catch (error) {
-    tellOnce(ctx, error, attempt)
+    tellOnce(ctx, service, error, attempt)
     throw error
   }
 }
 
 /** One event about an authorization request that was to be answered for the user, by whatever it was refused. */
-function tellOnce(ctx: KoaContextWithOIDC, error: unknown, attempt = attempts.get(ctx)): void {
-  if (!attempt || attempt.isTold) return
-  attempt.isTold = true
-  const { provider, client } = ctx.oidc
-  tellRefused(ctx, { provider }, { ...attempt, error, clientId: client?.clientId ?? '' })
+function tellOnce(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  error: unknown,
+  attempt = requestState(ctx).attempt,
+): void {
+  if (attempt && !requestState(ctx).isTold) tellRefused(ctx, service, { ...attempt, error })
 }

@@ -9,22 +9,21 @@ import { withoutUndefined } from '../base/json.ts'
 import { emit } from '../events.ts'
 import { countSession } from '../metrics/metrics.ts'
 import { requestOf } from '../provider/failures.ts'
-import { assertCarried, saveHeadlessGrant } from '../provider/sessions.ts'
 import type { SubjectTokenUse } from '../tokens/subject-token.ts'
-import type { Arrival } from './arrival.ts'
 import { canBeTold } from './opt-in.ts'
-import type { SessionService } from './tokens.ts'
+import { assertCarried, saveHeadlessGrant } from './provider.ts'
+import type { Arrival } from './request.ts'
+import type { SessionService } from './seal.ts'
 
-export async function spend(
+export async function spendAndWatch(
   ctx: KoaContextWithOIDC,
-  { provider, store }: SessionService,
+  { provider, store, opened }: SessionService,
   arrival: Arrival,
   code: AuthorizationCode,
 ): Promise<void> {
   const { record, actorId, clientId, grant, session, scope, resources, endsAt } = arrival
   assertCarried(ctx, arrival, code)
-  // Asks the deployment's `ttl`, which may throw.
-  void Reflect.get(code, 'expiration')
+  assertTtl(code)
   const now = epochTime()
   if (endsAt <= now) throw sessionRefused({ private: 'the session would have ended before it began' })
   if (!(await store.consume(record, now, useOf(ctx, now, arrival))))
@@ -37,13 +36,21 @@ export async function spend(
   countSession('done')
   emit(provider, 'subject_token.exchanged', {
     kind: 'session',
-    ...{ id: record.id, userId: record.userId, createdBy: record.createdBy, clientId, resources },
+    id: record.id,
+    userId: record.userId,
+    createdBy: record.createdBy,
+    clientId,
+    resources,
     actor: { sub: actorId },
     scope: scope === '' ? undefined : scope,
     accessToken: { format: 'session', expiresAt: endsAt },
     request: requestOf(ctx),
   })
+  opened(endsAt)
 }
+
+/** Asks the deployment's `ttl`, which may throw, and after the spend must not. */
+const assertTtl = (code: AuthorizationCode): void => void Reflect.get(code, 'expiration')
 
 function useOf({ oidc }: KoaContextWithOIDC, at: number, arrival: Arrival): SubjectTokenUse {
   const { actorId, clientId, grant, scope, resources, endsAt } = arrival

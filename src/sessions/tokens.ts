@@ -16,103 +16,26 @@ import {
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { RETRY_AFTER } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import type { ResolvedSessions } from '../options.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { isAccountOf } from '../provider/accounts.ts'
 import { decide, jsonOf, unreserved } from '../provider/decided.ts'
 import { tellOf } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { noticeUndone } from '../provider/notices.ts'
-import { stateOfSession } from '../provider/sessions.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-reference.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
-import { isLive, isSpent, type SubjectToken } from '../tokens/subject-token.ts'
+import { isLive, isOfSession, isSpent } from '../tokens/subject-token.ts'
 import { endOfGone } from './engineer.ts'
-import { recordIdOf, sessionName } from './names.ts'
-import type { Seal } from './seal.ts'
-
-/** What every stage of a session works with. */
-export interface SessionService extends Service {
-  readonly sessions: ResolvedSessions
-  /** As the deployment gave it: its own functions, before they were wrapped. */
-  readonly given: Configuration
-  readonly seal: Seal
-  /** This process ends the session in time; another one finds it if this one is gone. */
-  readonly opened: (endsAt: Seconds) => void
-  /** This process ends no session any more. */
-  readonly stopWatching: () => void
-}
-
-/** Whom a request of a session is about. Account ids, never pairwise. Frozen. */
-export interface SessionImpersonation {
-  /** Of the record. */
-  readonly id: string
-  /** The user as whom the application is signed in. */
-  readonly userId: string
-  /** The engineer who acts. */
-  readonly actor: { readonly sub: string }
-  readonly clientId: string
-}
-
-/** A session as a request knows it. */
-export interface SessionFacts {
-  readonly record: SubjectToken
-  readonly actorId: string
-  readonly clientId: string
-  readonly endsAt: Seconds
-}
-
-/** What has had its say in the tokens of a request. */
-type Stage = Kind | 'claims' | 'jwt'
-
-/** What is known of a request of a session. */
-interface RequestState {
-  facts?: SessionFacts
-  shown?: SessionImpersonation
-  readonly stages: Set<Stage>
-  /** Each record is looked up once for a request. */
-  readonly found: Map<string, Promise<SubjectToken | undefined>>
-}
-
-/** By the request: written and read in this file alone, and dropped with it. */
-const states = new WeakMap<object, RequestState>()
-
-function stateOf(ctx: object): RequestState {
-  const state = states.get(ctx) ?? { stages: new Set(), found: new Map() }
-  states.set(ctx, state)
-  return state
-}
-
-/**
- * Whom a request of oidc-provider is about, if it belongs to a session of the option `sessions`: the authorization request
- * of the application from its acceptance on, the redemption of its code, and userinfo. For listeners and prompts of your own
- * that must not take the engineer for the user, such as a mail about a new sign-in.
- *
- * @example
- * provider.on('authorization.success', (ctx) => {
- *   if (!impersonationOf(ctx)) mailAboutSignIn(ctx.oidc.account.accountId)
- * })
- */
-export const impersonationOf = (ctx: object): SessionImpersonation | undefined => states.get(ctx)?.shown
-
-/** From now on, this request is one of the session. */
-export function remember(ctx: object, facts: SessionFacts): void {
-  const { record, actorId, clientId } = facts
-  const { id, userId } = record
-  const shown = Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId })
-  Object.assign(stateOf(ctx), { facts, shown })
-}
-
-export function markStage(ctx: object, stage: Stage): void {
-  stateOf(ctx).stages.add(stage)
-}
+import { recordIdOf, sessionName } from './provider.ts'
+import { markStage, remember, requestState, type SessionFacts } from './request.ts'
+import type { SessionService } from './seal.ts'
 
 function findRecord(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
-  const { found } = stateOf(ctx)
+  const { records } = requestState(ctx)
   const record =
-    found.get(id) ?? store.find(provider.issuer, id).catch((thrown: unknown) => fail(ctx, thrown))
-  found.set(id, record)
+    records.get(id) ?? store.find(provider.issuer, id).catch((thrown: unknown) => fail(ctx, thrown))
+  records.set(id, record)
   return record
 }
 
@@ -128,8 +51,7 @@ function fail(ctx: KoaContextWithOIDC, thrown: unknown): never {
 /** The session that a Grant belongs to, if it lives. */
 async function liveSession(ctx: KoaContextWithOIDC, service: SessionService, id: string) {
   const record = await findRecord(ctx, service, id)
-  if (!record || !isSpent(record) || record.purpose !== 'session' || !isLive(record, epochTime()))
-    return undefined
+  if (!record || !isSpent(record) || !isOfSession(record) || !isLive(record, epochTime())) return undefined
   const { clientId, actor, accessToken } = record.use
   if (!actor) return undefined
   const facts = { record, actorId: actor.sub, clientId, endsAt: accessToken.expiresAt }
@@ -145,7 +67,7 @@ export async function accountOfSession(
 ): Promise<Account | undefined> {
   const session = await liveSession(ctx, service, recordId)
   if (!session || session.record.userId !== accountId) return undefined
-  const { findAccount } = service.given
+  const { findAccount } = service.configuration
   const { actorId } = session
   if (!isAccountOf(await findAccount?.(ctx, actorId), actorId)) {
     // What fails here is found again, once a minute.
@@ -204,11 +126,12 @@ export async function claimsOfSession(
 ): Promise<Record<string, unknown>> {
   const session = await liveSession(ctx, service, recordId)
   if (!session) throw new errors.InvalidGrant('the session has ended')
-  const { claims } = await stateOfSession(ctx, sessionName(recordId))
+  const name = sessionName(recordId)
+  const headless = requestState(ctx).sessions.get(name) ?? (await service.provider.Session.findByUid(name))
   markStage(ctx, 'claims')
   return {
     ...unreserved(jsonOf(own)),
-    ...(claims as JsonObject | undefined),
+    ...(headless?.state?.claims as JsonObject | undefined),
     ...reservedOf(service, session),
     act: await actOf(ctx, service, session),
   }
@@ -263,7 +186,7 @@ export function ttlOf(
         : typeof own === 'number'
           ? own
           : DEFAULT_TTL[kind](token)
-    const facts = ctx && states.get(ctx)?.facts
+    const facts = ctx && requestState(ctx).facts
     if (facts) markStage(ctx, kind)
     if (kind === 'IdToken') return facts ? within(life, facts.endsAt - 1) : life
     if (recordId === undefined) return life
@@ -302,7 +225,7 @@ export const assertIssuedAsConfigured =
 
 function isAsConfigured(ctx: KoaContextWithOIDC): boolean {
   const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken } = Object(ctx.body)
-  const { stages } = stateOf(ctx)
+  const { stages } = requestState(ctx)
   const isJwt = String(accessToken).includes('.')
   // What is encrypted for the client cannot be read here.
   const isReadable = String(idToken).split('.').length === 3

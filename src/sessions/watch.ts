@@ -1,7 +1,7 @@
 /** Finds the sessions whose time has come, of every process, and ends them. */
 import { epochTime, type Seconds } from '../base/clock.ts'
 import type { Service } from '../provider/settings.ts'
-import type { DueSession } from '../tokens/store.ts'
+import type { DueSession, SubjectTokenStore } from '../tokens/store.ts'
 import { type Endings, endDueSession } from './ending.ts'
 
 /** What another process has left is found in this many seconds at the latest. */
@@ -181,5 +181,38 @@ class Lane {
       if (next) next()
       else this.#running -= 1
     }
+  }
+}
+
+/** How old that number may be. */
+const AGE: Seconds = 10
+/** Open sessions end within `maxAccessTokenTTL`, a day at most, and are told for an hour; a week is after all of that. */
+const LATEST: Seconds = 7 * 86_400
+/** Upper bound of the gauge. */
+const MOST = 1000
+
+/**
+ * How many sessions are open, as it was found last. Returns at once, and looks again in the background: a database that
+ * does not respond must not keep a reader of metrics waiting.
+ */
+export function countOpenSessions(
+  { sessions }: Pick<SubjectTokenStore, 'sessions'>,
+  issuer: string,
+): () => number | undefined {
+  let found: number | undefined
+  let lookedAt: Seconds = Number.NEGATIVE_INFINITY
+  return () => {
+    const now = epochTime()
+    if (sessions && Math.abs(now - lookedAt) >= AGE) {
+      lookedAt = now
+      sessions.findDue(issuer, now + LATEST, MOST).then(
+        (open) => {
+          found = open.length
+        },
+        // What was found last is shown: that storage fails is told elsewhere.
+        () => {},
+      )
+    }
+    return found
   }
 }

@@ -75,6 +75,9 @@ export type SpentSubjectToken = SubjectToken & { readonly use: SubjectTokenUse }
 
 export const isSpent = (token: SubjectToken): token is SpentSubjectToken => token.use !== undefined
 
+/** Whether it opens an application, and cannot be exchanged. */
+export const isOfSession = ({ purpose }: Pick<SubjectToken, 'purpose'>): boolean => purpose === 'session'
+
 /** A subject token as it is found by its id: with the hash that a token is compared with. */
 export interface StoredSubjectToken extends SubjectToken {
   readonly tokenHash: TokenHash

@@ -10,7 +10,7 @@ import { introspect } from '../../fixtures/requests.ts'
 import { opaqueToken } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
 import { insideOf } from '../../src/impersonation.ts'
-import { sessionName } from '../../src/sessions/names.ts'
+import { sessionName } from '../../src/sessions/provider.ts'
 import {
   type Arrived,
   arrived,

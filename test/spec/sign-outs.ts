@@ -6,7 +6,7 @@ import { type Answer, Browser } from '../../fixtures/browser.ts'
 import { signJwt } from '../../fixtures/jwts.ts'
 import { AFTER_LOGOUT } from '../../fixtures/sessions.ts'
 import { until } from '../../fixtures/until.ts'
-import { sessionName } from '../../src/sessions/names.ts'
+import { sessionName } from '../../src/sessions/provider.ts'
 import { errorOf, type Given, hasEnded, KEY, replace, type SignedIn, signedIn } from './arriving.ts'
 import { type Named, type Rule, values } from './rule.ts'
 

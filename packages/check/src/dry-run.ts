@@ -148,7 +148,7 @@ async function tryOut(stage: Stage, example: Example, naming = true): Promise<Tr
 /** An application is opened, if the example names one. */
 async function tryToOpen(stage: Stage, example: Example): Promise<Finding[]> {
   const { session, userId } = example
-  if (!stage.door)
+  if (!stage.options.sessions)
     return session
       ? [fault(ABOUT, 'sessions are off: nothing can be opened', 'set sessions, or remove session')]
       : []

@@ -135,7 +135,7 @@ export async function ownClaims({ provider }: Stage, accessToken: string): Promi
  */
 export async function open(stage: Stage, example: Example): Promise<unknown> {
   const { session: { clientId = '', scope = 'openid' } = {}, actorId = '' } = example
-  const door = stage.door?.sessions.door.href ?? ''
+  const door = stage.options.sessions?.door.href ?? ''
   const refused = (step: string, why: string) => {
     const { told, thrown } = stage.refused()
     return new Error(`${step}: ${told ? `${told.check}: ${told.reason}` : why}${exceptionIn(thrown)}`)
@@ -179,8 +179,8 @@ async function authorize(stage: Stage, clientId: string, scope: string) {
 }
 
 /** The engineer's own session, as the provider keeps it. */
-async function signIn({ provider, configuration, door, keep }: Stage, accountId: string): Promise<void> {
-  const [acr] = door?.sessions.acrValues ?? []
+async function signIn({ provider, configuration, options, keep }: Stage, accountId: string): Promise<void> {
+  const [acr] = options.sessions?.acrValues ?? []
   const session = Object.assign(new provider.Session(), { accountId, loginTs: epochTime(), acr })
   await session.save(600)
   const { cookies, res: response } = unsentRequest(provider)

@@ -2,14 +2,13 @@
 
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
-import type { Client } from 'oidc-provider'
+import type { Client, Configuration } from 'oidc-provider'
 import {
   canBeTold,
   type Deployment,
   findRegisteredClient,
   isOpen,
   keysOf,
-  type SessionService,
   within,
 } from 'oidc-provider-impersonation/inside'
 import { type Finding, fault, namedOrNone, namesOf, note, ok, warning } from './finding.ts'
@@ -19,16 +18,16 @@ export async function checkSessions(
   { inside }: Deployment,
   named: readonly string[] = [],
 ): Promise<Finding[]> {
-  const { door, provider, configuration } = inside
-  if (!door) return []
+  const { options, provider, configuration } = inside
+  if (!options.sessions) return []
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
   // `checkClients` tells which clients cannot be read.
   const find = (id: string) => findRegisteredClient(provider, id).catch(() => undefined)
   const found = await Promise.all([...new Set([...fixed, ...named])].map(find))
   const open = found.filter((client) => client !== undefined && isOpen(client)) as Client[]
   return [
-    checkDoor(inside, door),
-    checkKeys(door),
+    checkDoor(inside, options.sessions.door),
+    checkKeys(configuration),
     namedOrNone('who can be opened', open),
     ...(await checkLogout(open, configuration.fetch === undefined)),
   ]
@@ -36,14 +35,11 @@ export async function checkSessions(
 
 const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/
 
-function checkDoor(
-  { prefixes, servesDoor }: Deployment['inside'],
-  { sessions: { door } }: SessionService,
-): Finding {
+function checkDoor({ prefixes, sessions: { isServed } }: Deployment['inside'], door: URL): Finding {
   const about = 'door'
-  if (!servesDoor && prefixes.length === 0)
+  if (!isServed && prefixes.length === 0)
     return note(about, 'not checked: the module does not call router() or handler()')
-  if (!servesDoor) {
+  if (!isServed) {
     const text = `${door.href} is not served by this process`
     return warning(about, text, "mount router() or handler(), whole or with only: 'door'")
   }
@@ -57,9 +53,9 @@ function checkDoor(
 /** Bytes. A key of less can be guessed from one cookie. */
 const SHORTEST_KEY = 32
 
-function checkKeys({ given }: SessionService): Finding {
+function checkKeys(configuration: Configuration): Finding {
   const about = 'door keys'
-  const keys = keysOf(given)
+  const keys = keysOf(configuration)
   const short = keys.filter((key) => Buffer.byteLength(key) < SHORTEST_KEY).length
   if (short === 0) return ok(about, `the first of ${keys.length} cookies.keys seals, and all of them open`)
   const text = `${short} of ${keys.length} cookies.keys have fewer than ${SHORTEST_KEY} bytes: who guesses one can forge what the door seals`

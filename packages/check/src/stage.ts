@@ -35,14 +35,14 @@ import { createImpersonation, type ImpersonationOptions, type NodeHandler } from
 import {
   epochTime,
   findRegisteredClient,
-  type Inside,
   insideOf,
   type ResolvedOptions,
+  type Service,
   withoutUndefined,
 } from 'oidc-provider-impersonation/inside'
 import { createMemoryStore } from 'oidc-provider-impersonation-store-contract'
 
-export interface Stage extends Inside {
+export interface Stage extends Service {
   /** The metadata by which a client sends requests here. @throws {Error} if there is none of this id. */
   client(id: string): ClientMetadata
   /** Why the last request was refused: what its event tells, and what was thrown. */
@@ -67,7 +67,7 @@ export interface Shown {
 }
 
 export async function setStage(
-  own: Inside,
+  own: Service,
   options: ResolvedOptions,
   clients: readonly (ClientMetadata | undefined)[],
 ): Promise<Stage> {
@@ -93,7 +93,7 @@ export async function setStage(
   impersonation.attach(provider)
   provider.proxy = true
   const inside = insideOf(impersonation)
-  inside.door?.stopWatching()
+  inside.sessions.stopWatching?.()
   let refused: Refusal = {}
   for (const event of ['subject_token.refused', 'access_token.refused'] as const)
     provider.on(event, (told) => {
@@ -105,7 +105,7 @@ export async function setStage(
   provider.on('server_error', keepThrown)
   provider.on('grant.error', keepThrown)
   const api = impersonation.handler({ prefix: '/api', only: 'management' })
-  const door = inside.door && impersonation.handler({ only: 'door' })
+  const door = options.sessions && impersonation.handler({ only: 'door' })
   const server = createServer(listenerOf(provider, { api, door }, own))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -251,14 +251,15 @@ interface Handlers {
 }
 
 /** The provider where its issuer is, and the door at its own path: as behind the proxy of the deployment. */
-function listenerOf(provider: Provider, { api, door }: Handlers, { door: own }: Inside): RequestListener {
+function listenerOf(provider: Provider, { api, door }: Handlers, { options }: Service): RequestListener {
   const serve = provider.callback()
   const mountedAt = new URL(provider.issuer).pathname.replace(/\/$/, '')
-  const atDoor = own && [own.sessions.door.pathname, `${own.sessions.door.pathname}/confirm`]
+  const own = options.sessions?.door.pathname
+  const atDoor = own === undefined ? [] : [own, `${own}/confirm`]
   return (incoming, response) => {
     const { url = '' } = incoming
     if (url === API) return api(incoming, response)
-    if (door && atDoor?.includes(url)) return door(incoming, response)
+    if (door && atDoor.includes(url)) return door(incoming, response)
     Object.assign(incoming, { originalUrl: url, url: url.slice(mountedAt.length) })
     return void serve(incoming, response)
   }
@@ -266,7 +267,7 @@ function listenerOf(provider: Provider, { api, door }: Handlers, { door: own }: 
 
 /** As a client is registered, but with a secret that is known here and without a key that is not. */
 export async function metadataOf(
-  { configuration, provider }: Inside,
+  { configuration, provider }: Service,
   id: string,
 ): Promise<ClientMetadata | undefined> {
   const fixed = configuration.clients?.find(({ client_id }) => client_id === id)

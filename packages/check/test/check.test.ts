@@ -127,7 +127,7 @@ async function findings(given: Given) {
   const found: Awaited<ReturnType<typeof lookAt>>[number][] = []
   await withDeployment(overrides, async ({ impersonation, events }) => {
     const inside = insideOf(impersonation)
-    inside.door?.stopWatching()
+    inside.sessions.stopWatching?.()
     const deployment = { impersonation, inside, sequelize: database.sequelize }
     await given.change?.(deployment)
     const example = given.example === 'none' ? undefined : ({ ...EXAMPLE, ...given.example } as Example)

@@ -4,11 +4,12 @@ import { expect } from 'chai'
 import { decodeProtectedHeader } from 'jose'
 import { API, RESOURCES, withDeployment } from '../../../fixtures/deployment.ts'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
-import { type Inside, insideOf } from '../../../src/impersonation.ts'
+import { insideOf } from '../../../src/impersonation.ts'
+import type { Service } from '../../../src/provider/settings.ts'
 import { exchange, issue } from '../src/rehearsal.ts'
 import { metadataOf, setStage } from '../src/stage.ts'
 
-const cookieKeysOf = ({ provider: { keys } }: Pick<Inside, 'provider'>) => (Array.isArray(keys) ? keys : [])
+const cookieKeysOf = ({ provider: { keys } }: Pick<Service, 'provider'>) => (Array.isArray(keys) ? keys : [])
 
 describe('check: the provider of an example', () => {
   it('signs and seals with fresh keys, which have the algorithms and ids of the own ones', () =>

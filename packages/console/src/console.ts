@@ -4,10 +4,10 @@ import {
   createHandler,
   enter,
   epochTime,
-  type Inside,
   insideOf,
   originalPathOf,
   recordsOf,
+  type Service,
 } from 'oidc-provider-impersonation/inside'
 import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
@@ -66,7 +66,7 @@ export function createConsole(impersonation: Impersonation, given: ConsoleOption
 async function visit(
   ctx: Context,
   whole: string,
-  service: Inside,
+  service: Service,
   options: ResolvedConsoleOptions,
 ): Promise<void> {
   let refused: Refused = { options }

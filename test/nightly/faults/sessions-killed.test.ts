@@ -18,7 +18,7 @@ import {
   startApplication,
 } from '../../../fixtures/sessions.ts'
 import { insideOf } from '../../../src/impersonation.ts'
-import { sessionName } from '../../../src/sessions/names.ts'
+import { sessionName } from '../../../src/sessions/provider.ts'
 import { watchSessions } from '../../../src/sessions/watch.ts'
 
 const KILLER = path.resolve(import.meta.dirname, '../../../fixtures/session-killer.ts')

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { type CountingMeter, countingMeter, withMeter } from '../../../fixtures/counting-meter.ts'
 import { countLogout } from '../../../src/metrics/metrics.ts'
-import { rememberOpen } from '../../../src/sessions/open.ts'
+import { countOpenSessions } from '../../../src/sessions/watch.ts'
 import type { SessionStore } from '../../../src/tokens/store.ts'
 import { startScene } from '../../spec/arriving.ts'
 import { withScene } from '../../spec/ending.ts'
@@ -52,7 +52,10 @@ describe('recordings of sessions', () => {
     const clock = stopClock()
     const looks: ((open: readonly object[]) => void)[] = []
     const findDue = () => new Promise((resolve) => looks.push(resolve))
-    const open = rememberOpen({ sessions: { findDue } as unknown as SessionStore }, 'https://id.example.com')
+    const open = countOpenSessions(
+      { sessions: { findDue } as unknown as SessionStore },
+      'https://id.example.com',
+    )
     const shown = [open(), open(), looks.length]
     for (const found of [[{}, {}], []]) {
       looks.at(-1)?.(found)

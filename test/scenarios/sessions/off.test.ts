@@ -10,8 +10,17 @@ import { createImpersonation } from '../../../src/index.ts'
 
 describe('without the option sessions', () => {
   /** A code that is used again, a sign-out of the engineer, and one of an application. Unnamed: the middleware of the latter. */
-  const FOLLOWS = ['followGrants', 'followSignOuts']
-  const ENDS = ['sessionGrantPolicy', 'endSessions', ...FOLLOWS, 'logoutOfSessions', '', 'isAt']
+  const FOLLOWS = ['followGrants', 'onSimultaneousCodes', 'AuthorizationCode.consume', 'followSignOuts']
+  const ATTACHED = [
+    'attach',
+    'endSessions',
+    'hideHeadlessSessions',
+    ...FOLLOWS,
+    'logoutOfSessions',
+    '',
+    'isAt',
+  ]
+  const ENDS = ['createSessions', 'extend', 'sessionGrantPolicy', ...ATTACHED]
   const SIGN_OUT = ['endSessionOf', 'parametersOf', 'sessionOf']
 
   it('no function of it runs but impersonationOf and what ends a session', async () => {

@@ -11,9 +11,28 @@ import {
   type Provider,
 } from 'oidc-provider'
 import { isPlainObject } from '../base/json.ts'
+import { endAccessToken } from '../provider/access-token.ts'
+import { isId } from '../tokens/id.ts'
 
 export type Session = InstanceType<Provider['Session']>
 export type Grant = InstanceType<Provider['Grant']>
+
+const PREFIX = 'imp_'
+
+/**
+ * The name of what a session leaves at the provider: the `uid` of the headless session, its `sid`, and the id of its Grant. It
+ * is made from the id of the record, so that each leads to the other.
+ */
+export const sessionName = (recordId: string): string => PREFIX + recordId
+
+/** The id of the record that a name is made from; `undefined` for everything else. */
+export function recordIdOf(name: unknown): string | undefined {
+  if (typeof name !== 'string' || !name.startsWith(PREFIX)) return undefined
+  const id = name.slice(PREFIX.length)
+  return isId(id) ? id : undefined
+}
+
+const isHeadless = (name: string): boolean => recordIdOf(name) !== undefined
 
 /** What is readonly in the types, or missing there. */
 interface Replaceable {
@@ -185,31 +204,11 @@ export function assertCarried(
 }
 
 /** Whether the response would give a Session to the browser. */
-export const gives = (ctx: KoaContextWithOIDC, { jti }: Session): boolean =>
+export const sendsCookie = (ctx: KoaContextWithOIDC, { jti }: Session): boolean =>
   [ctx.response.get('Set-Cookie')].flat().some((cookie) => cookie.includes(jti))
 
-/** The headless sessions that the provider has read, by the request that it was for. */
-const read = new WeakMap<object, Map<string, Session>>()
-
-/** From now on, what the provider reads of a session is kept for the request, so that it is read once. */
-export function rememberSessions(provider: Provider, isHeadless: (uid: string) => boolean): void {
-  const { Session } = provider
-  const find = Session.findByUid
-  Object.assign(Session, {
-    async findByUid(uid: string) {
-      const session = await find.call(Session, uid)
-      const request = requestIn(provider)
-      if (session && request && isHeadless(uid)) {
-        const known = read.get(request) ?? new Map<string, Session>()
-        read.set(request, known.set(uid, session))
-      }
-      return session
-    },
-  })
-}
-
 /** From now on, a cookie finds no headless session: neither for the provider nor for a page of the host. */
-export function hideHeadlessSessions({ Session }: Provider, isHeadless: (uid: string) => boolean): void {
+export function hideHeadlessSessions({ Session }: Provider): void {
   const { find } = Session
   Object.assign(Session, {
     async find(...given: Parameters<typeof find>) {
@@ -220,9 +219,9 @@ export function hideHeadlessSessions({ Session }: Provider, isHeadless: (uid: st
 }
 
 /**
- * Saves the Grant of a headless session under an account that there is not. A provider without sessions, of the version before
- * or on its way to this one, finds that code and Grant are of different accounts, and issues and shows nothing: its tokens
- * would be those of the user, and name no one who acts.
+ * Saves the Grant of a headless session under a made-up account id, so that a provider without this option rejects it: it finds
+ * that code and Grant are of different accounts, and issues and shows nothing. Its tokens would be those of the user, and name
+ * no one who acts.
  */
 export async function saveHeadlessGrant(grant: Grant): Promise<void> {
   const { accountId, jti } = grant
@@ -237,8 +236,7 @@ export async function saveHeadlessGrant(grant: Grant): Promise<void> {
 const hiddenFor = (name: string): string => `${name}.`
 
 /** From now on, this provider reads the Grants of headless sessions with their accounts. */
-export function showHeadlessGrants(provider: Provider, isHeadless: (name: string) => boolean): void {
-  const { Grant } = provider
+export function showHeadlessGrants({ Grant }: Provider): void {
   const { find } = Grant
   Object.assign(Grant, {
     async find(...given: Parameters<typeof find>) {
@@ -251,14 +249,14 @@ export function showHeadlessGrants(provider: Provider, isHeadless: (name: string
   })
 }
 
-/** What was kept with a headless session, for the request in which its tokens are issued. */
-export async function stateOfSession(ctx: KoaContextWithOIDC, uid: string): Promise<Record<string, unknown>> {
-  const session = read.get(ctx)?.get(uid) ?? (await ctx.oidc.provider.Session.findByUid(uid))
-  return session?.state ?? {}
+/** Destroys the Session and the Grant of this name, and its opaque tokens. May be repeated, and works at any moment. */
+export async function endHeadlessSession(provider: Provider, name: string): Promise<void> {
+  const [session] = await Promise.all([provider.Session.findByUid(name), endAccessToken(provider, name)])
+  await session?.destroy()
 }
 
 /** The request that is served. */
-const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
+export const requestIn = (provider: Provider): KoaContextWithOIDC | undefined =>
   (provider.constructor as typeof Provider).ctx
 
 /** Calls `report` for a code that another request has redeemed since this one has found it, before this one is refused. */
