@@ -1,7 +1,13 @@
 import type { Account } from 'oidc-provider'
 import type { Seconds } from './base/clock.ts'
-import { frozenCopy, isPlainJson, isPlainObject, type JsonObject, refuseUnknown } from './base/json.ts'
-import { isResourceIndicator } from './base/resource-indicator.ts'
+import {
+  frozenCopy,
+  isPlainJson,
+  isPlainObject,
+  isResourceIndicator,
+  type JsonObject,
+  refuseUnknown,
+} from './base/json.ts'
 import type { SubjectTokenPurpose } from './tokens/secret.ts'
 import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './tokens/store.ts'
 import { type ActClaim, LONGEST_LIFE } from './tokens/subject-token.ts'

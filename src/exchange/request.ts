@@ -7,8 +7,7 @@ import {
   scopeRefused,
   targetRefused,
 } from '../base/errors.ts'
-import { isStorableName } from '../base/json.ts'
-import { isResourceIndicator } from '../base/resource-indicator.ts'
+import { isResourceIndicator, isStorableName } from '../base/json.ts'
 
 /** A token exchange request that keeps the rules of RFC 8693 §2.1. */
 export interface ExchangeRequest {

@@ -3,7 +3,6 @@ import type { MeterProvider } from '@opentelemetry/api'
 import type { CallbackName } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
-import { registeredMeterProvider } from './registry.ts'
 import { attributes, type Ending, type Kind, type Logout, type Operation, type Outcome } from './series.ts'
 import { addSource, type Source } from './sources.ts'
 
@@ -118,3 +117,24 @@ export const countLogout = (logout: Logout): void =>
 
 export const countFailure = ({ door, status }: Pick<ImpersonationFailed, 'door' | 'status'>): void =>
   report(({ failures }) => failures.add(1, attributes.failure(door, status)))
+
+/** Where all copies of `@opentelemetry/api` in a process meet: one writes there what another reads. */
+const REGISTRY = Symbol.for('opentelemetry.js.api.1')
+
+/**
+ * The SDK that the application has registered, found without loading `@opentelemetry/api`. Reading the global works for any
+ * copy of that package, bundled or not, in ES modules and CommonJS. It needs no second copy, no `import()`, for which `attach`
+ * could not wait, and no `require`, which bundlers follow. The name changes with the major version of the API only, and
+ * test/scenarios/metrics/registry.test.ts holds it against the package.
+ *
+ * `undefined` without an SDK: its place is empty, and the API alone would return instruments that do nothing.
+ */
+export function registeredMeterProvider(): MeterProvider | undefined {
+  const registry: unknown = Reflect.get(globalThis, REGISTRY)
+  if (typeof registry !== 'object' || registry === null) return undefined
+  const provider: unknown = Reflect.get(registry, 'metrics')
+  return isMeterProvider(provider) ? provider : undefined
+}
+
+const isMeterProvider = (value: unknown): value is MeterProvider =>
+  typeof value === 'object' && value !== null && 'getMeter' in value && typeof value.getMeter === 'function'

@@ -9,8 +9,7 @@ import {
   TOKEN_EXCHANGE_RESOURCES,
 } from '../base/constants.ts'
 import { secretInBody } from '../base/errors.ts'
-import { isStorableName } from '../base/json.ts'
-import { isResourceIndicator } from '../base/resource-indicator.ts'
+import { isResourceIndicator, isStorableName } from '../base/json.ts'
 
 /**
  * The client that is registered under this id. One whose metadata is no longer valid, or whose metadata document

@@ -4,7 +4,13 @@
  */
 import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
-import type { Account, Client, errors, Provider, TokenEndpointGrantContext } from 'oidc-provider'
+import {
+  type Account,
+  type Client,
+  errors,
+  type Provider,
+  type TokenEndpointGrantContext,
+} from 'oidc-provider'
 import * as module from 'oidc-provider/lib/helpers/grants.js'
 import { proofRefused } from '../base/errors.ts'
 
@@ -64,6 +70,24 @@ export async function recordProof(ctx: GrantContext, { dPoP }: SenderConstraint)
     await grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
   } catch (error) {
     throw proofRefused(error)
+  }
+}
+
+/**
+ * Before the provider accepts a client assertion or a DPoP proof, it looks for a record of it, and writes one
+ * where there is none. Requests at the same moment all find none. An adapter that writes a record once, and
+ * throws `InvalidGrant` to all others, decides between them. For those `unique` returns `false`, as for a record
+ * that was found, so that each endpoint refuses them as it refuses every replay.
+ */
+export function refuseSimultaneousReplays({ ReplayDetection }: Provider): void {
+  const unique = ReplayDetection.unique.bind(ReplayDetection)
+  ReplayDetection.unique = async (iss, jti, exp) => {
+    try {
+      return await unique(iss, jti, exp)
+    } catch (error) {
+      if (error instanceof errors.InvalidGrant) return false
+      throw error
+    }
   }
 }
 

@@ -1,8 +1,14 @@
 import { type Account, errors } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { functionFailed, invalidRequest, isFailure, misconfigured, notFound, toldOf } from '../base/errors.ts'
-import { isPlainJson, isPlainObject, isStorableName, type JsonObject, MAX_NAME_LENGTH } from '../base/json.ts'
-import { isResourceIndicator } from '../base/resource-indicator.ts'
+import {
+  isPlainJson,
+  isPlainObject,
+  isResourceIndicator,
+  isStorableName,
+  type JsonObject,
+  MAX_NAME_LENGTH,
+} from '../base/json.ts'
 import { emit } from '../events.ts'
 import { timed, timedLookup } from '../metrics/metrics.ts'
 import { findRegisteredClient, mayExchange } from '../provider/clients.ts'

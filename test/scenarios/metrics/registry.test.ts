@@ -1,11 +1,10 @@
-/** How the SDK of the application is found (src/metrics/registry.ts), held against the package, and one that throws. */
+/** How the SDK of the application is found (src/metrics/metrics.ts), held against the package, and one that throws. */
 import { createRequire } from 'node:module'
 import { metrics } from '@opentelemetry/api'
 import { expect } from 'chai'
 import { countingMeter, withMeter } from '../../../fixtures/counting-meter.ts'
 import { withDeployment } from '../../../fixtures/deployment.ts'
-import { countReplay } from '../../../src/metrics/metrics.ts'
-import { registeredMeterProvider } from '../../../src/metrics/registry.ts'
+import { countReplay, registeredMeterProvider } from '../../../src/metrics/metrics.ts'
 
 /** Runs `work` while the place of the API holds this. */
 async function withRegistry(value: unknown, work: () => unknown): Promise<void> {
