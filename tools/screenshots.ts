@@ -7,10 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { launchChromium } from '../fixtures/chromium.ts'
-import { openConsole } from './screenshots/console.ts'
-import { openDesk } from './screenshots/desk.ts'
-import type { Scenery } from './screenshots/scenery.ts'
-import { openShop } from './screenshots/shop.ts'
+import { openConsole, type Scenery } from './screenshots/console.ts'
+import { openDesk, openShop } from './screenshots/example.ts'
 
 const IMAGES = path.resolve(import.meta.dirname, '../docs/images')
 const SIZE = { width: 1000, height: 640 }

@@ -1,8 +1,16 @@
+import type { Page } from 'playwright-core'
 import { type ConsoleDeployment, startConsole } from '../../fixtures/console.ts'
 import { by, PEOPLE, peopleAtWork } from '../../fixtures/people-at-work.ts'
 import { epochTime } from '../../src/base/clock.ts'
 import { earliestId } from '../../src/tokens/id.ts'
-import type { Scenery } from './scenery.ts'
+
+/** Something to take pictures of. */
+export interface Scenery {
+  readonly baseUrl: string
+  /** By the name of the picture: opens what it shows. Returns the page, if it is another one. */
+  readonly views: Readonly<Record<string, (page: Page) => Promise<Page | undefined> | Promise<void>>>
+  close(): Promise<void>
+}
 
 const DAY = 86_400
 
