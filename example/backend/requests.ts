@@ -6,30 +6,22 @@ import { invalidRequest } from './refusal.ts'
 const MAX_CHARACTERS = 200
 
 /** Of `POST /request-impersonation`, and of `POST /request-session`. */
-export const readImpersonationRequest = (ctx: Context) => readTexts(ctx, ['userId', 'reason', 'ticketId'])
+export const readImpersonationRequest = async (ctx: Context) =>
+  textsOf(await readJson(ctx), ['userId', 'reason', 'ticketId'])
 
-/** Of `POST /impersonations/{id}/stop`. */
+/** Of `POST /impersonations/{id}/stop`: engineers end their own without a reason. */
 export async function readStopRequest(ctx: Context): Promise<{ readonly reason?: string }> {
-  const { reason } = await readMembers(ctx, ['reason'])
-  return reason === undefined ? {} : { reason: textOf('reason', reason) }
-}
-
-async function readTexts<Field extends string>(
-  ctx: Context,
-  fields: readonly Field[],
-): Promise<Record<Field, string>> {
-  const body = await readMembers(ctx, fields)
-  const texts = fields.map((field) => [field, textOf(field, body[field])])
-  return Object.fromEntries(texts)
-}
-
-/** A body that has no other members than these. */
-async function readMembers(ctx: Context, fields: readonly string[]): Promise<Record<string, unknown>> {
   const body = await readJson(ctx)
-  for (const member of Object.keys(body)) {
-    if (!fields.includes(member)) throw invalidRequest('the body has an unknown member')
-  }
-  return body
+  return textsOf(body, Object.keys(body).length > 0 ? ['reason'] : [])
+}
+
+/** These, and no other members. */
+function textsOf<Field extends string>(body: Readonly<Record<string, unknown>>, fields: readonly Field[]) {
+  const known = new Set<string>(fields)
+  if (Object.keys(body).some((member) => !known.has(member)))
+    throw invalidRequest('the body has an unknown member')
+  const texts = fields.map((field) => [field, textOf(field, body[field])])
+  return Object.fromEntries(texts) as Record<Field, string>
 }
 
 function textOf(field: string, value: unknown): string {
@@ -42,20 +34,13 @@ function textOf(field: string, value: unknown): string {
 
 async function readJson(ctx: Context): Promise<Record<string, unknown>> {
   if (!ctx.is('application/json')) throw invalidRequest('the body must be application/json', 415)
-  const body = await getRawBody(ctx.req, { limit: '4kb', encoding: 'utf-8' }).catch((error) => {
+  const read = getRawBody(ctx.req, { limit: '4kb', encoding: 'utf-8' })
+  const value: unknown = await read.then(JSON.parse).catch((error) => {
+    if (error instanceof SyntaxError) return undefined
     throw error.type === 'entity.too.large' ? invalidRequest('the body is too large', 413) : error
   })
-  const value = parsed(body)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw invalidRequest('the body must be a JSON object')
   }
   return { ...value }
-}
-
-function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body)
-  } catch {
-    return undefined
-  }
 }
