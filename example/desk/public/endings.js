@@ -9,7 +9,7 @@ export function whyStopped({ revocation = {}, revokedAt, names }, customer, engi
   if (cause === 'replay')
     return `Your view of ${customer.name} was stopped ${at}, because its subject token was used twice: someone else may have a copy. Report this to your security team.`
   const isOwn = by === engineer.id
-  const who = isOwn ? 'You' : by ? (names[by] ?? by) : 'The operator'
+  const who = isOwn ? 'You' : by ? names[by] : 'The operator'
   const said = `${who} stopped your view of ${customer.name} ${at}${isOwn ? ', in another tab' : ''}.`
   return reason ? `${said} The reason: ${reason}` : said
 }
@@ -25,7 +25,7 @@ export const expired = (customer, endsWithSignIn) =>
 /** What has become of the shop that was opened as a customer: one text for each paragraph. */
 export function becomeOf(record, engineer) {
   const { userId, names, session, revocation } = record
-  const name = names[userId] ?? userId
+  const name = names[userId]
   const state = stateOf(record)
   if (state === 'active')
     return [`The shop waits for you in another tab: confirm there that you open it as ${name}.`]

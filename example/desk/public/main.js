@@ -125,7 +125,7 @@ function whatIsOpen() {
   if (view) return `your view of ${view.customer.name}`
   const record = openViewShown() ?? shopOpen()
   if (!record) return undefined
-  const name = record.names[record.userId] ?? record.userId
+  const name = record.names[record.userId]
   return record.use ? `the shop as ${name}` : `your view of ${name}`
 }
 

@@ -90,7 +90,7 @@ function show(record) {
 export async function endShop() {
   const { id, names, userId } = shown
   showOpenShop(shown, engineer(), { isEnding: true })
-  const what = `The shop as ${names[userId] ?? userId}`
+  const what = `The shop as ${names[userId]}`
   const record = await stopOnRecord({ id, endsAt: stopsBefore(shown), what })
   if (record && shown?.id === id) show(record)
 }

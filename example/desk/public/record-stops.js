@@ -23,7 +23,7 @@ export const inRecord = () =>
 export async function endOpenView(item) {
   markStopping()
   const { id, userId, names } = item
-  const name = names[userId] ?? userId
+  const name = names[userId]
   const record = await stopOnRecord({ id, endsAt: stopsBefore(item), what: `Your view of ${name}` }).finally(
     hideOpenView,
   )

@@ -1,7 +1,6 @@
 /** The drawer "How this works": what the API saw, the access token, and the requests on the wire. */
 import { MEANINGS, TIMES } from '../claims.js'
 import { ordersApi } from '../configuration.js'
-import { copyButton } from '../copy.js'
 import { byId, element, fact } from '../element.js'
 import { clock } from '../times.js'
 import { wirePanel } from './wire-panel.js'
@@ -19,9 +18,9 @@ export function showHow({ recordId, claims, orders, wire }) {
     ...coded('impersonation', impersonation),
   )
   byId('copy').replaceChildren(
-    ...copied('Record', recordId),
-    ...(claims.jti ? copied('jti', claims.jti) : []),
-    ...copied('curl', CURL),
+    ...coded('Record', recordId),
+    ...(claims.jti ? coded('jti', claims.jti) : []),
+    ...coded('curl', CURL),
   )
   const others = Object.keys(claims).filter((name) => !(name in MEANINGS))
   byId('claims').replaceChildren(
@@ -41,8 +40,6 @@ const chainOf = ({ customer, actor, through }) =>
   [customer, ...(actor ? [actor.sub] : []), ...through.toReversed()].join(' ← ')
 
 const coded = (name, value) => fact(name, element('code', {}, written(value)))
-
-const copied = (name, text) => fact(name, element('code', {}, text), ' ', copyButton(text, name))
 
 function claim(name, claims) {
   const time = TIMES.includes(name) ? ` (${clock(claims[name])})` : ''

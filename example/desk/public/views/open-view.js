@@ -13,7 +13,7 @@ export function showOpenView(record, { resume, stop }) {
   hideOpenView()
   shown = record
   const { userId, names, context, expiresAt, accessToken } = record
-  const name = names[userId] ?? userId
+  const name = names[userId]
   const ends = accessToken?.expiresAt ?? expiresAt
   timer = setInterval(() => {
     if (until(ends) <= 0) hideOpenView()

@@ -4,11 +4,8 @@ import { button, element } from '../element.js'
 import { canBeStopped, lastedOf, leftOf, stateOf, toneOf, wordOf } from '../states.js'
 import { moment } from '../times.js'
 
-/**
- * Rows that are still open get a button that calls `onStop` with its label. `onOpen` shows the details of the record of an
- * id.
- */
-export function recordRow(item, { onStop, onDetails, onOpen }) {
+/** Rows that are still open get a button that calls `onStop` with its label. */
+export function recordRow(item, { onStop, onDetails }) {
   const { id, context, createdAt } = item
   const viewing = viewingOf(item)
   return element(
@@ -19,14 +16,7 @@ export function recordRow(item, { onStop, onDetails, onOpen }) {
     cell('Customer', nameOf(item, item.userId)),
     cell('Reason', clamped(context.reason ?? '–')),
     cell('Ticket', clamped(context.ticketId ?? '–', ticketUrl(context.ticketId ?? ''))),
-    element(
-      'td',
-      { className: 'state', tabIndex: -1, 'data-label': 'State' },
-      ...stateShown(item),
-      ...neighbours(item).map(({ text, of }) =>
-        button(text, { className: 'copy', ariaLabel: `${text} of ${viewing}`, onclick: () => onOpen(of) }),
-      ),
-    ),
+    element('td', { className: 'state', tabIndex: -1, 'data-label': 'State' }, ...stateShown(item)),
     element(
       'td',
       { className: 'actions' },
@@ -54,14 +44,7 @@ export const viewingOf = (item) => `${nameOfEngineer(item)} viewing ${nameOf(ite
 
 const nameOfEngineer = (item) => nameOf(item, item.actor?.sub ?? item.actorId)
 
-const nameOf = ({ names }, id) => (id ? (names[id] ?? id) : 'not named')
-
-/** The records of which one continues the other. */
-export const neighbours = ({ revocation, context }) =>
-  [
-    { text: 'Next view', of: revocation?.continuedBy },
-    { text: 'Former view', of: context.continues },
-  ].filter(({ of }) => of)
+const nameOf = ({ names }, id) => (id ? names[id] : 'not named')
 
 /** The state as a pill, and beside it for how much longer, or how long it lasted and why it was stopped. */
 function stateShown(item) {

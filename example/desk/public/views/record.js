@@ -1,5 +1,5 @@
 /** The record, page by page, with its filters. It keeps itself up to date while it is shown. */
-import { listImpersonations, readImpersonation } from '../backend.js'
+import { listImpersonations } from '../backend.js'
 import { byId, element } from '../element.js'
 import { attempt, isSignInOver } from '../failures.js'
 import { clearMessages } from '../messages.js'
@@ -159,15 +159,11 @@ function add(item) {
         const record = await stopRecorded(item, what)
         if (record) replace(record).querySelector('.state').focus()
       }),
-    onDetails: () => showDetails(item, open),
-    onOpen: open,
+    onDetails: () => showDetails(item),
   })
   shown.set(item.id, { item, row })
   return row
 }
-
-/** The record of a view that continues another one may be on no page that is shown. */
-const open = (id) => attempt(async () => showDetails(await readImpersonation(id), open))
 
 /** Keeps the focus in the row. */
 function replace(item) {

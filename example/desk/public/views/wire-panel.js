@@ -31,9 +31,9 @@ function exchanged({ method, url, request, status, statusText, response }, index
     element(
       'summary',
       {},
-      element('span', { className: 'step' }, `${index + 1}. ${step}`),
+      element('span', {}, `${index + 1}. ${step}`),
       element('code', {}, `${method} ${pathname}`),
-      element('span', { className: status < 400 ? 'good' : 'bad' }, `${status}`),
+      element('span', { className: `pill ${status < 400 ? 'live' : 'alarm'}` }, `${status}`),
     ),
     element('h3', {}, 'Request'),
     element('pre', {}, `${method} ${url}\n${request}`),
