@@ -5,7 +5,7 @@
  */
 import Koa from 'koa'
 import mount from 'koa-mount'
-import { type AdapterPayload, type ClientMetadata, errors, type JWK, Provider } from 'oidc-provider'
+import { type ClientMetadata, errors, type JWK, Provider } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { machineClient, webClient } from '../../fixtures/clients.ts'
 import { createImpersonation, TOKEN_EXCHANGE } from '../../src/index.ts'
@@ -37,7 +37,7 @@ export const CLIENTS = {
   }),
 } satisfies Record<string, ClientMetadata>
 
-export interface DeploymentSettings extends Pick<Options, 'algorithm' | 'clients'> {
+export interface DeploymentSettings extends Pick<Options, 'algorithm'> {
   readonly signingKey: JWK
 }
 
@@ -48,12 +48,12 @@ export function createDeployment(sequelize: Sequelize, settings: DeploymentSetti
     isAllowed: ({ context }) => typeof context?.ticketId === 'string',
     getCustomJwtClaims: ({ context }) => ({ impersonation: context.grant.subjectTokenContext }),
   })
-  const { algorithm, clients, signingKey } = settings
+  const { algorithm, signingKey } = settings
   const provider = new Provider(
     ISSUER,
     impersonation.configure({
       adapter: createAdapter(sequelize),
-      clients: clients === 'static' ? Object.values(CLIENTS) : [],
+      clients: Object.values(CLIENTS),
       jwks: { keys: [signingKey] },
       findAccount: async (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
       cookies: { keys: ['a key of the benchmark'] },
@@ -95,12 +95,6 @@ export function createDeployment(sequelize: Sequelize, settings: DeploymentSetti
   app.use(mount('/oidc', provider))
   app.use(impersonation.router().routes())
   return { provider, app }
-}
-
-export async function storeClients(sequelize: Sequelize): Promise<void> {
-  const stored = createAdapter(sequelize)('Client')
-  for (const client of Object.values(CLIENTS))
-    await stored.upsert(client.client_id, client as AdapterPayload, DAY)
 }
 
 /** An opaque access token of an actor, as the authorization code grant issues it. */

@@ -28,7 +28,7 @@ const options = optionsOrExit()
 // An interrupt reaches the children, too. When they end, the measurement fails and the database is dropped.
 process.on('SIGINT', () => {})
 const { processor, cores, memory, node, load } = MACHINE
-const { database, algorithm, concurrency, clients, rounds, seconds } = options
+const { database, algorithm, concurrency, rounds, seconds } = options
 console.log(`${processor}, ${cores} cores, ${memory}, Node ${node}`)
 if (load > 0.5)
   console.log(`This machine is busy (load average ${load.toFixed(1)}): do not trust the figures below.`)
@@ -37,9 +37,7 @@ console.log(
     ? 'Processes are not pinned (no taskset, or one core): server and generator disturb each other.'
     : `Server on core ${CORES.server}; generator, and the database if it can be moved, on ${CORES.others}.`,
 )
-console.log(
-  `${database}, ${algorithm}, concurrency ${concurrency}, ${clients} clients, ${rounds} rounds of ${seconds} s\n`,
-)
+console.log(`${database}, ${algorithm}, concurrency ${concurrency}, ${rounds} rounds of ${seconds} s\n`)
 try {
   await (options.facts ? measureFacts(options, tell) : measureTable(options, tell))
 } finally {

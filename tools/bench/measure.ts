@@ -48,8 +48,6 @@ export interface Sample {
   readonly generatorBusy: number
   /** Bytes: the highest resident memory of the server so far. */
   readonly peakMemory: number
-  /** The same of the database. Absent if it is not a process of this machine. */
-  readonly databaseCpu?: number
 }
 
 export interface Window {
@@ -64,11 +62,9 @@ export async function takeSample(scene: Scene, row: RowName, window: Window): Pr
   const { server } = scene
   const load = await prepare(scene, row, window)
   const pinning = sleep(200).then(() => scene.pinDatabase())
-  const databaseBefore = await scene.databaseCpu()
   const before = await server.ask('usage', undefined)
   const result = await load()
   const after = await server.ask('usage', undefined)
-  const databaseAfter = await scene.databaseCpu()
   await pinning
   const { operations, seconds, busy, p50, p99 } = result
   speeds.set(row, Math.max(operations / seconds, speeds.get(row) ?? 0))
@@ -81,8 +77,6 @@ export async function takeSample(scene: Scene, row: RowName, window: Window): Pr
     serverBusy: (after.cpu - before.cpu) / 1e6 / seconds,
     generatorBusy: busy ?? 0,
     peakMemory: after.peakMemory,
-    ...(databaseBefore !== undefined &&
-      databaseAfter !== undefined && { databaseCpu: (databaseAfter - databaseBefore) / operations }),
   }
 }
 

@@ -5,7 +5,6 @@ import { type DatabaseKind, KINDS } from '../../fixtures/databases.ts'
 
 const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'EdDSA'] as const
 const CONCURRENCIES = ['1', '8', '32'] as const
-const CLIENTS = ['static', 'stored'] as const
 
 export interface Options {
   /** Facts, in place of the table. */
@@ -13,7 +12,6 @@ export interface Options {
   readonly database: DatabaseKind
   readonly algorithm: (typeof ALGORITHMS)[number]
   readonly concurrency: number
-  readonly clients: (typeof CLIENTS)[number]
   readonly rounds: number
   readonly seconds: number
   /** Requests of each row before the first round of a start. */
@@ -38,7 +36,6 @@ How the table is measured
   --database <kind>      ${KINDS.join(', ')}          (default postgres; for --facts each)
   --algorithm <alg>      ${ALGORITHMS.join(', ')}  (default ES256)
   --concurrency <n>      1, 8, 32                         (default 32)
-  --clients <where>      static: in the configuration, stored: in the database (default static)
   --rounds <n>           rounds of each start, interleaved over all rows (default 20)
   --seconds <s>          length of each row in each round (default 0.35)
   --warm-up <n>          requests of each row before the first round of a start (default 15000)
@@ -59,7 +56,6 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
       database: { type: 'string' },
       algorithm: { type: 'string', default: 'ES256' },
       concurrency: { type: 'string', default: '32' },
-      clients: { type: 'string', default: 'static' },
       rounds: { type: 'string', default: '20' },
       seconds: { type: 'string', default: '0.35' },
       'warm-up': { type: 'string', default: '15000' },
@@ -78,7 +74,6 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
     database: oneOf('database', KINDS, database),
     algorithm: oneOf('algorithm', ALGORITHMS, values.algorithm),
     concurrency: Number(oneOf('concurrency', CONCURRENCIES, values.concurrency)),
-    clients: oneOf('clients', CLIENTS, values.clients),
     rounds: number('rounds', values.rounds, { from: 1, to: 1000 }),
     seconds: number('seconds', values.seconds, { from: 0.1, to: 600, whole: false }),
     warmUp: number('warm-up', values['warm-up'], { from: 1, to: 1_000_000 }),

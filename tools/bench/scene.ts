@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url'
 import type { Sequelize } from 'sequelize'
 import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
 import { signingKey } from '../../fixtures/keys.ts'
-import { cpuOfDatabase } from './database-cpu.ts'
 import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
@@ -30,14 +29,12 @@ export interface Scene {
   readonly tokenLength: number
   /** Has the server issue subject tokens, so that a build may have any tables. */
   readonly issueTokens: (count: number) => Promise<readonly string[]>
-  /** Microseconds of CPU that the database has had so far; absent if it is not a process of this machine. */
-  readonly databaseCpu: () => Promise<number | undefined>
   /** Moves the database's processes off the server's core, if it is a PostgreSQL on this machine. */
   readonly pinDatabase: () => Promise<void>
   close(): Promise<void>
 }
 
-const HERE = path.resolve(import.meta.dirname, '..')
+const HERE = path.resolve(import.meta.dirname, '../..')
 const GENERATOR = new URL('./load.ts', import.meta.url)
 export const CORES = chooseCores()
 
@@ -48,7 +45,7 @@ interface Setting {
 
 /** @throws {Error} if no database of this kind is available. */
 export async function openScene(
-  options: Pick<Options, 'database' | 'algorithm' | 'clients'>,
+  options: Pick<Options, 'database' | 'algorithm'>,
   { folder = HERE }: Setting = {},
 ): Promise<Scene> {
   if (!(await isAvailable(options.database))) throw new Error(`no ${options.database} server here`)
@@ -62,8 +59,8 @@ export async function openScene(
   try {
     if (!isOwn) migrateBy(folder, database.url)
     const sequelize = database.connect({ logging: false })
-    const { algorithm, clients } = options
-    const settings = { databaseUrl: database.url, algorithm, clients, signingKey: signingKey(algorithm) }
+    const { algorithm } = options
+    const settings = { databaseUrl: database.url, algorithm, signingKey: signingKey(algorithm) }
     const module = pathToFileURL(path.join(folder, 'tools/bench/server.ts'))
     const worker = startWorker<ServerTasks>(module, CORES.server)
     workers.push(worker)
@@ -88,7 +85,6 @@ export async function openScene(
       receivedTokens: received,
       tokenLength: secret.length,
       issueTokens,
-      databaseCpu: cpuOfDatabase(database.kind, sequelize),
       pinDatabase: () => pinDatabase(database, sequelize),
       close,
     }

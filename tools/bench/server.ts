@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { connect } from '../../src/cli/connect.ts'
-import { createDeployment, type DeploymentSettings, issueActorToken, storeClients } from './deployment.ts'
+import { createDeployment, type DeploymentSettings, issueActorToken } from './deployment.ts'
 import { serve } from './processes.ts'
 
 interface Settings extends DeploymentSettings {
@@ -41,7 +41,6 @@ serve({
     settings = given
     const sequelize = connect(settings.databaseUrl)
     const { provider, app } = createDeployment(sequelize, settings)
-    if (settings.clients === 'stored') await storeClients(sequelize)
     // The garbage of the start. A collection that begins under load makes V8 take objects of requests for long-lived ones,
     // in some processes and not in others, and those spend a tenth of their CPU on it from then on.
     gc?.()

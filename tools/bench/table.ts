@@ -68,8 +68,7 @@ export async function measureTable(options: Options, tell: (text: string) => voi
   }
   console.log(`\nPeak memory of the server: ${report.megabytes(peakOf(own))}\n`)
   console.log(aims.table())
-  if (!isStated(options))
-    console.log('(the aims apply to postgres, ES256, concurrency 32 and static clients)')
+  if (!isStated(options)) console.log('(the aims apply to postgres, ES256 and concurrency 32)')
   save(options, starts, aims)
 }
 
@@ -138,7 +137,6 @@ function formatRows(samples: Samples): string {
     'signatures',
     'excess µs',
     '× baseline',
-    'database µs',
     'server',
     'generator',
   ]
@@ -147,10 +145,9 @@ function formatRows(samples: Samples): string {
     const speed = spreadOf(own.map(({ perSecond }) => perSecond))
     const median = (member: 'cpu' | 'serverBusy' | 'generatorBusy') =>
       spreadOf(own.map((sample) => sample[member])).median
-    const optional = (member: 'p50' | 'p99' | 'databaseCpu') =>
+    const optional = (member: 'p50' | 'p99') =>
       own[0]?.[member] === undefined ? undefined : spreadOf(own.map((sample) => sample[member] ?? 0)).median
     const compared = name !== SIGNATURE
-    const database = optional('databaseCpu')
     return [
       name,
       report.whole(speed.median),
@@ -161,7 +158,6 @@ function formatRows(samples: Samples): string {
       withInterval(compare(own, samples['one signature'], cpuRatio)),
       compared ? report.whole(compare(own, samples[BASELINE], cpuBeyond).median) : '',
       compared ? withInterval(compare(own, samples[BASELINE], ratio)) : '',
-      compared && database !== undefined ? report.whole(database) : '',
       report.percent(median('serverBusy')),
       report.percent(median('generatorBusy')),
     ]
@@ -178,8 +174,8 @@ function formatComparison(own: Samples, other: Samples): string {
   return report.table(['', '× requests/s', '× CPU'], lines)
 }
 
-const isStated = ({ database, algorithm, concurrency, clients }: Options): boolean =>
-  database !== 'mysql' && algorithm === 'ES256' && concurrency === 32 && clients === 'static'
+const isStated = ({ database, algorithm, concurrency }: Options): boolean =>
+  database !== 'mysql' && algorithm === 'ES256' && concurrency === 32
 
 function aimsOf(samples: Samples): Ledger {
   const ledger = new Ledger(1)
@@ -198,9 +194,9 @@ const peakOf = (samples: Samples): number =>
   Math.max(...Object.values(samples).flatMap((own) => own.map(({ peakMemory }) => peakMemory)))
 
 function save(options: Options, starts: readonly Start[], { lines: aims }: Ledger): void {
-  const { database, algorithm, concurrency, clients } = options
+  const { database, algorithm, concurrency } = options
   const machine = report.MACHINE
-  const base = `${database}-${algorithm}-${concurrency}-${clients}`
+  const base = `${database}-${algorithm}-${concurrency}`
   const taken = { takenAt: new Date().toISOString(), machine, options, aims, starts }
   console.log(`\n${report.writeResult(`${base}.json`, taken)}`)
 }
