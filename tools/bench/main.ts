@@ -2,7 +2,7 @@
 
 import { endRun } from '../../fixtures/end-of-run.ts'
 import { measureFacts } from './facts.ts'
-import { type Options, parseOptions, USAGE } from './options.ts'
+import { parseOptions } from './options.ts'
 import { MACHINE } from './report.ts'
 import { CORES } from './scene.ts'
 import { measureTable } from './table.ts'
@@ -12,19 +12,7 @@ function tell(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`)
 }
 
-function optionsOrExit(): Options {
-  try {
-    const options = parseOptions(process.argv.slice(2))
-    if (options !== 'help') return options
-    console.log(USAGE)
-    process.exit(0)
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${USAGE}`)
-    process.exit(2)
-  }
-}
-
-const options = optionsOrExit()
+const options = parseOptions(process.argv.slice(2))
 // An interrupt reaches the children, too. When they end, the measurement fails and the database is dropped.
 process.on('SIGINT', () => {})
 const { processor, cores, memory, node, load } = MACHINE

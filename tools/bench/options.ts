@@ -25,31 +25,8 @@ export interface Options {
   readonly limits: number
 }
 
-export const USAGE = `npm run bench -- [options]
-
-What is measured
-  (none)                 the table: client_credentials, issue, exchange, the whole flow, and on behalf of
-  --facts                bytes, write-ahead log and pages against their limits, on every database;
-                         one that is missed fails the run
-
-How the table is measured
-  --database <kind>      ${KINDS.join(', ')}          (default postgres; for --facts each)
-  --algorithm <alg>      ${ALGORITHMS.join(', ')}  (default ES256)
-  --concurrency <n>      1, 8, 32                         (default 32)
-  --rounds <n>           rounds of each start, interleaved over all rows (default 20)
-  --seconds <s>          length of each row in each round (default 0.35)
-  --warm-up <n>          requests of each row before the first round of a start (default 15000)
-  --against <folder>     another checkout, with its node_modules, measured round by round beside this one
-
-How the facts are
-  --rows <n>             the size of the databases (default 100000)
-  --limits <factor>      multiplies every limit (default 1; 0.9 names what has little room left)
-
-  --help                 this text
-`
-
-/** Returns `'help'` for `--help`. @throws {Error} naming the invalid option. */
-export function parseOptions(args: readonly string[]): Options | 'help' {
+/** @throws {Error} naming the invalid option. */
+export function parseOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -63,10 +40,8 @@ export function parseOptions(args: readonly string[]): Options | 'help' {
       rows: { type: 'string', default: '100000' },
       facts: { type: 'boolean', default: false },
       limits: { type: 'string', default: '1' },
-      help: { type: 'boolean', default: false },
     },
   })
-  if (values.help) return 'help'
   const { facts, database = 'postgres' } = values
   if (values.against !== undefined && facts) throw new Error('--against is for the table')
   return {
