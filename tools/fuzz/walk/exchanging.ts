@@ -4,20 +4,14 @@ import type { ClientMetadata } from 'oidc-provider'
 import { now } from '../../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../../fixtures/http.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
-import { ALL_RESOURCES, APIS, APPLICATIONS } from '../setting.ts'
+import { APIS, APPLICATIONS } from '../setting.ts'
 import { grant } from './granting.ts'
 import { type AccessToken, type Lane, replay, type Token } from './model.ts'
-import { type Proven, prove } from './proving.ts'
+import { postExchange, requested } from './proving.ts'
 import type { Exchange } from './steps.ts'
-import { stopOne } from './stopping.ts'
+import { stopOne, whileStopped } from './stopping.ts'
 import { type Attempt, hasScope, judge, type Refusal } from './verdict.ts'
 import { applicationOf, expectRefused, heldOf, other, tokenOf, type Walk } from './walk.ts'
-
-/** An attempt, and the request that makes it. */
-export interface Sent extends Attempt, Proven {
-  readonly subjectToken: string
-}
 
 export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<void> {
   const token = tokenOf(lane, step.token)
@@ -27,7 +21,7 @@ export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<
   // A proof is accepted once: simultaneous requests with one would race for it, too.
   if (step.revoked && !sent.proof && 'granted' in verdict) return exchangeAndRevoke(walk, lane, sent, token)
   const times = sent.proof ? 1 : step.race
-  const responses = await Promise.all(Array.from({ length: times }, () => post(walk, sent)))
+  const responses = await Promise.all(Array.from({ length: times }, () => post(walk, sent, token)))
   const winner = responses.find(({ status }) => status === 200)
   if ('refused' in verdict) {
     for (const response of responses) settleRefused(walk, sent, response, verdict.refused)
@@ -51,22 +45,14 @@ export async function exchange(walk: Walk, lane: Lane, step: Exchange): Promise<
     if (response !== winner) settleRefused(walk, sent, response, again.refused)
 }
 
-async function prepare(walk: Walk, lane: Lane, token: Token, step: Exchange): Promise<Sent> {
-  const index = step.astray ? other(token.issuer) : token.issuer
-  const { rules, deployment } = walk.issuer(index)
+async function prepare(walk: Walk, lane: Lane, token: Token, step: Exchange): Promise<Attempt> {
+  const issuer = step.astray ? other(token.issuer) : token.issuer
   const client = clientFor(token, step.client)
-  const resource = resourceFor(token, step.resource, deployment.baseUrl)
+  const resource = resourceFor(token, step.resource, walk.issuer(issuer).deployment.baseUrl)
   return {
-    issuer: index,
-    rules,
-    client,
+    ...(await requested(walk, { issuer, client, resource }, step)),
     token: step.astray ? undefined : token,
     actor: step.actor === undefined ? undefined : actorFor(lane, token, step.actor),
-    resource,
-    offered: ALL_RESOURCES[resource]?.scope,
-    scopes: step.scope?.split(' ') ?? [],
-    subjectToken: token.secret,
-    ...(await prove(walk, index, client, step.proof)),
   }
 }
 
@@ -99,26 +85,13 @@ function actorFor(lane: Lane, token: Token, pick: number): AccessToken | null {
   return (pick % 4 > 0 ? suited[pick % suited.length] : undefined) ?? heldOf(lane, pick) ?? null
 }
 
-function post(walk: Walk, { issuer, client, subjectToken, actor, resource, scopes, headers }: Sent) {
-  return walk.postToken(
-    issuer,
-    client,
-    {
-      grant_type: TOKEN_EXCHANGE,
-      subject_token: subjectToken,
-      subject_token_type: ACCESS_TOKEN_TYPE,
-      resource,
-      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-      ...(actor !== undefined && {
-        actor_token: actor?.value ?? 'not-a-token',
-        actor_token_type: ACCESS_TOKEN_TYPE,
-      }),
-    },
-    headers,
-  )
-}
+const post = (walk: Walk, sent: Attempt, { secret }: Token) =>
+  postExchange(walk, sent, {
+    subjectToken: secret,
+    actorToken: sent.actor === null ? 'not-a-token' : sent.actor?.value,
+  })
 
-function settleRefused(walk: Walk, sent: Sent, response: HttpResponse, refused: Refusal): void {
+function settleRefused(walk: Walk, sent: Attempt, response: HttpResponse, refused: Refusal): void {
   const { issuer, client, rules, token } = sent
   expectRefused(walk, response, refused)
   const clientId = client.client_id
@@ -145,12 +118,8 @@ function settleRefused(walk: Walk, sent: Sent, response: HttpResponse, refused: 
 }
 
 /** Both at the same moment: whichever came first, nothing of the impersonation is left. */
-async function exchangeAndRevoke(walk: Walk, lane: Lane, sent: Sent, token: Token): Promise<void> {
-  const [response, revoked] = await Promise.all([
-    post(walk, sent),
-    walk.manage(lane, token.issuer, { method: 'DELETE', path: `/${token.id}` }),
-  ])
-  expect(revoked.status, revoked.text).to.equal(204)
+async function exchangeAndRevoke(walk: Walk, lane: Lane, sent: Attempt, token: Token): Promise<void> {
+  const response = await whileStopped(walk, lane, token, post(walk, sent, token))
   if (response.status === 200) {
     const verdict = judge(sent, walk.world.people, now())
     const scope = 'granted' in verdict ? verdict.granted.scope : undefined

@@ -10,15 +10,14 @@ import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { ACCESS_TOKEN_TYPE } from '../../../src/base/constants.ts'
 import type { ActClaim } from '../../../src/tokens/subject-token.ts'
 import { expectNoSecret } from '../oracles.ts'
-import type { Secrets } from '../secrets.ts'
 import { ALL_RESOURCES, pairwise } from '../setting.ts'
-import type { Sent } from './exchanging.ts'
 import { type AccessToken, defined, identitiesOf, type Lane, type Token } from './model.ts'
-import { keepProof } from './proving.ts'
+import { keepProof, type Requested } from './proving.ts'
+import type { Attempt } from './verdict.ts'
 import type { Walk } from './walk.ts'
 
 interface Granted {
-  readonly sent: Sent
+  readonly sent: Attempt
   readonly token: Token
   readonly scope: string | undefined
   readonly response: HttpResponse
@@ -34,74 +33,52 @@ export async function grant(
   lane: Lane,
   { sent, token, scope, response, disturbed }: Granted,
 ): Promise<void> {
-  const { world } = walk
+  const { issuer, client, resource, jkt, rules } = sent
+  const { id, userId, createdBy, context } = token
   const life = lifeOf(sent)
-  const value = expectAccessToken(world.secrets, response, { jkt: sent.jkt, life, scope })
-  const format = sent.resource === API ? 'jwt' : 'opaque'
+  const value = expectAccessToken(walk, sent, response, { life, scope })
+  const format = resource === API ? 'jwt' : 'opaque'
   const shown =
-    format === 'jwt'
-      ? await verified(value)
-      : disturbed
-        ? undefined
-        : await introspected(walk, sent.issuer, value)
-  const jti = format === 'jwt' ? token.id : undefined
-  const accessToken = defined({ format, jti, expiresAt: now() + life } as const)
+    format === 'jwt' ? await verified(value) : disturbed ? undefined : await introspected(walk, issuer, value)
+  const jti = format === 'jwt' ? id : undefined
+  const expiresAt = now() + life
   const actor = actingParty(sent.actor)
-  const { resource } = sent
-  const kept = format === 'jwt' && !sent.rules.statusList ? true : undefined
-  Object.assign(token, {
-    use: defined({ at: now(), clientId: sent.client.client_id, actor, resource, scope, accessToken, kept }),
-    accessToken: value,
-    status: Reflect.get(Object(shown?.status), 'status_list'),
-  })
-  if (shown)
-    expect(shown, 'the access token').to.deep.equal(claimsOf(walk, { sent, token, scope, life }, shown))
-  keepProof(walk, sent)
-  const { issuer, client, jkt } = sent
-  lane.held.push({
-    issuer,
-    value,
-    format,
-    sub: token.userId,
-    client,
-    audience: resource,
-    scope,
-    expiresAt: accessToken.expiresAt,
-    jti: accessToken.jti,
-    jkt,
-    token,
-    through: [],
-    told: { told: token.context },
-  })
-  const { id, userId, createdBy } = token
-  const payload = {
-    id,
-    userId,
-    createdBy,
-    clientId: sent.client.client_id,
+  const use = defined({
+    clientId: client.client_id,
     actor,
     resource,
     scope,
-    accessToken,
+    accessToken: defined({ format, jti, expiresAt } as const),
+  })
+  const kept = format === 'jwt' && !rules.statusList ? true : undefined
+  const status = shown?.status
+  Object.assign(token, {
+    use: defined({ at: now(), ...use, kept }),
+    status: Reflect.get(Object(status), 'status_list'),
+  })
+  if (shown) {
+    expect(status === undefined, 'status').to.equal(!rules.statusList)
+    const claims = { jti: jti ?? shown.jti, act: linkOf(client, actor), status, told: context }
+    expect(shown, 'the access token').to.deep.equal(
+      claimsOf(walk, sent, { sub: userId, exp: expiresAt, scope, ...claims }),
+    )
   }
-  walk.expectEvent({ issuer: sent.issuer, name: 'subject_token.exchanged', payload })
+  keepProof(walk, sent)
+  const held = { issuer, value, format, sub: userId, client, audience: resource, scope } as const
+  lane.held.push({ ...held, expiresAt, jti, jkt, token, through: [], told: { told: context } })
+  walk.expectEvent({ issuer, name: 'subject_token.exchanged', payload: { id, userId, createdBy, ...use } })
 }
 
 /** Life of an access token in the hands of no one who acts for another. */
-export const lifeOf = ({ resource, rules }: Pick<Sent, 'resource' | 'rules'>): number =>
+export const lifeOf = ({ resource, rules }: Requested): number =>
   Math.min(Number(ALL_RESOURCES[resource]?.accessTokenTTL), rules.maxAccessTokenTTL)
-
-interface Expected {
-  readonly jkt: string | undefined
-  readonly life: number
-  readonly scope: string | undefined
-}
 
 /** The access token of a response that is as it must be. */
 export function expectAccessToken(
-  secrets: Secrets,
+  { world: { secrets } }: Walk,
+  { jkt }: Requested,
   response: HttpResponse,
-  { jkt, life, scope }: Expected,
+  { life, scope }: { readonly life: number; readonly scope: string | undefined },
 ): string {
   expectNoSecret(secrets, response)
   expect(response.headers.get('cache-control')).to.equal('no-store')
@@ -130,33 +107,26 @@ async function introspected(walk: Walk, issuer: 0 | 1, token: string): Promise<J
   return claims
 }
 
-interface Issued {
-  readonly sent: Sent
-  readonly token: Token
-  readonly scope: string | undefined
-  readonly life: number
+interface Told extends Readonly<Record<string, unknown>> {
+  /** The account. */
+  readonly sub: string
 }
 
-/** The claims that a token must have. What the service chooses is taken from `shown`, and looked at elsewhere. */
-function claimsOf(walk: Walk, { sent, token, scope, life }: Issued, shown: JWTPayload): object {
-  const { client, actor, rules, resource } = sent
-  const { deployment } = walk.issuer(sent.issuer)
-  expect(shown.status === undefined, 'status').to.equal(!rules.statusList)
-  return defined({
-    iss: deployment.issuer,
+/** The claims of every token, and those that this one has beside them. */
+export const claimsOf = (
+  walk: Walk,
+  { issuer, client, resource, jkt }: Requested,
+  { sub, ...more }: Told,
+): object =>
+  defined({
+    iss: walk.issuer(issuer).deployment.issuer,
     aud: resource,
-    sub: nameOf(client, token.userId),
+    sub: nameOf(client, sub),
     client_id: client.client_id,
     iat: now(),
-    exp: now() + life,
-    jti: resource === API ? token.id : shown.jti,
-    scope,
-    act: linkOf(client, actingParty(actor)),
-    cnf: sent.jkt && { jkt: sent.jkt },
-    status: shown.status,
-    told: token.context,
+    cnf: jkt && { jkt },
+    ...more,
   })
-}
 
 /** By which a client knows an account. */
 export const nameOf = ({ client_id: id, subject_type: type }: ClientMetadata, account: string): string =>

@@ -39,8 +39,6 @@ export interface Token {
   readonly createdAt: number
   readonly expiresAt: number
   use?: Use
-  /** What the exchange returned. */
-  accessToken?: string
   /** Its place in the status lists. */
   status?: { readonly idx: number; readonly uri: string }
   revokedAt?: number

@@ -1,8 +1,8 @@
 /** What must become of an exchange by an API: granted, or refused by the first rule that it breaks (docs/protocol.md §8). */
-import type { ClientMetadata } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
-import type { People, Rules } from '../setting.ts'
+import { ALL_RESOURCES, type People } from '../setting.ts'
 import { type AccessToken, isGood, linksOf, reaches, type Token } from './model.ts'
+import type { Requested } from './proving.ts'
 import {
   BARRED,
   DENIED,
@@ -17,20 +17,11 @@ import {
   type Verdict,
 } from './verdict.ts'
 
-export interface PassAttempt {
-  readonly issuer: 0 | 1
-  readonly rules: Rules
-  readonly client: ClientMetadata
+export interface PassAttempt extends Requested {
   /** `null`: something that is no access token. */
   readonly received: AccessToken | null
   /** Whether an actor token was sent. */
   readonly actor: boolean
-  readonly resource: string
-  /** The scopes of the resource; `undefined` where the issuer has no such resource. */
-  readonly offered: string | undefined
-  readonly format: 'jwt' | 'opaque'
-  readonly scopes: readonly string[]
-  readonly proof?: 'fresh' | 'used' | 'garbage'
 }
 
 const NO_ACTOR = refuse('invalid_request', 'actor_token is not supported')
@@ -92,8 +83,9 @@ const isRegistered = ({ client, resource, offered }: PassAttempt): boolean =>
 const limitedTo = ({ resource = [] }: Token): Verdict =>
   refuse('invalid_target', `the impersonation is limited to ${[resource].flat().join(', ')}`)
 
-const isElsewhere = ({ audience }: AccessToken, { resource, format }: PassAttempt): boolean =>
-  resource !== audience && format === 'jwt'
+/** And one that has JWTs. */
+const isElsewhere = ({ audience }: AccessToken, { resource }: PassAttempt): boolean =>
+  resource !== audience && ALL_RESOURCES[resource]?.accessTokenFormat !== 'opaque'
 
 const grantedScope = ({ token, scope = '' }: AccessToken, { scopes, client, offered }: PassAttempt) =>
   scopeOf({ scopes, client, ceilings: [offered, token?.scope, scope], mayAct: false })

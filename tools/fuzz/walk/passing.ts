@@ -3,18 +3,15 @@ import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
 import { now } from '../../../fixtures/clock.ts'
 import type { HttpResponse } from '../../../fixtures/http.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { ALL_RESOURCES, APIS } from '../setting.ts'
-import { expectAccessToken, lifeOf, linkOf, nameOf, verified } from './granting.ts'
+import { claimsOf, expectAccessToken, lifeOf, linkOf, verified } from './granting.ts'
 import { type AccessToken, defined, isGood, type Lane, type Token } from './model.ts'
 import { judgePass, type PassAttempt } from './passing-verdict.ts'
-import { keepProof, type Proven, prove } from './proving.ts'
+import { keepProof, postExchange, requested } from './proving.ts'
 import type { Pass } from './steps.ts'
-import { stopOne } from './stopping.ts'
+import { stopOne, whileStopped } from './stopping.ts'
 import { type Refusal, SUBJECT, type Verdict } from './verdict.ts'
 import { applicationOf, expectRefused, heldOf, other, type Walk } from './walk.ts'
-
-interface Sent extends PassAttempt, Proven {}
 
 export const pass = (walk: Walk, lane: Lane, step: Pass): Promise<void> =>
   passOn(walk, lane, step, receivedBy(lane, step.received))
@@ -39,23 +36,12 @@ export async function passOn(
   if (given && step.onward > 0) await passOn(walk, lane, { ...step, onward: step.onward - 1 }, given)
 }
 
-async function prepare(walk: Walk, step: Pass, received: AccessToken | null): Promise<Sent> {
+async function prepare(walk: Walk, step: Pass, received: AccessToken | null): Promise<PassAttempt> {
   const issuer = step.astray ? other(received?.issuer ?? 0) : (received?.issuer ?? 0)
-  const { rules, deployment } = walk.issuer(issuer)
   const client = apiFor(received, step.api)
-  const resource = resourceFor(client, step.resource, deployment.baseUrl)
-  return {
-    issuer,
-    rules,
-    client,
-    received,
-    actor: step.actor ?? false,
-    resource,
-    offered: ALL_RESOURCES[resource]?.scope,
-    format: ALL_RESOURCES[resource]?.accessTokenFormat === 'opaque' ? 'opaque' : 'jwt',
-    scopes: step.scope?.split(' ') ?? [],
-    ...(await prove(walk, issuer, client, step.proof)),
-  }
+  const resource = resourceFor(client, step.resource, walk.issuer(issuer).deployment.baseUrl)
+  const request = await requested(walk, { issuer, client, resource }, step)
+  return { ...request, received, actor: step.actor ?? false }
 }
 
 /** Mostly one that an API may have received; now and then a text that is no token. */
@@ -87,23 +73,14 @@ function resourceFor(client: ClientMetadata, pick: number, baseUrl: string): str
   return suited ?? others[pick % others.length] ?? baseUrl
 }
 
-const post = (walk: Walk, { issuer, client, received, actor, resource, scopes, headers }: Sent) =>
-  walk.postToken(
-    issuer,
-    client,
-    {
-      grant_type: TOKEN_EXCHANGE,
-      subject_token: received?.value ?? 'not-a-token',
-      subject_token_type: ACCESS_TOKEN_TYPE,
-      resource,
-      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-      ...(actor && { actor_token: 'not-a-token', actor_token_type: ACCESS_TOKEN_TYPE }),
-    },
-    headers,
-  )
+const post = (walk: Walk, sent: PassAttempt) =>
+  postExchange(walk, sent, {
+    subjectToken: sent.received?.value ?? 'not-a-token',
+    actorToken: sent.actor ? 'not-a-token' : undefined,
+  })
 
 interface Settled {
-  readonly sent: Sent
+  readonly sent: PassAttempt
   readonly response: HttpResponse
   readonly verdict: Verdict
 }
@@ -118,7 +95,7 @@ async function settle(walk: Walk, lane: Lane, { sent, response, verdict }: Settl
 
 function settleRefused(
   walk: Walk,
-  { issuer, client, rules }: Sent,
+  { issuer, client, rules }: PassAttempt,
   response: HttpResponse,
   refused: Refusal,
 ) {
@@ -135,7 +112,7 @@ function settleRefused(
 /** What the API was given: the same user and people, no more scopes and no longer life, and the same status. */
 async function child(
   walk: Walk,
-  sent: Sent,
+  sent: PassAttempt,
   parent: AccessToken,
   response: HttpResponse,
   scope: string | undefined,
@@ -143,7 +120,7 @@ async function child(
   const { issuer, client, resource, jkt } = sent
   const { sub, token, through } = parent
   const expiresAt = Math.min(now() + lifeOf(sent), parent.expiresAt)
-  const value = expectAccessToken(walk.world.secrets, response, { jkt, life: expiresAt - now(), scope })
+  const value = expectAccessToken(walk, sent, response, { life: expiresAt - now(), scope })
   const shown = await verified(value)
   const { jti } = shown
   // Of an opaque token that no one could look at.
@@ -153,12 +130,8 @@ async function child(
   expect(jti).to.match(token ? new RegExp(`^${token.id}\\.[\\w-]{22}$`) : /^[\w-]{43}$/)
   expect(jti).not.to.equal(parent.jti)
   expect(shown, 'the access token of an API').to.deep.equal(
-    defined({
-      iss: walk.issuer(issuer).deployment.issuer,
-      aud: resource,
-      sub: nameOf(client, sub),
-      client_id: client.client_id,
-      iat: now(),
+    claimsOf(walk, sent, {
+      sub,
       exp: expiresAt,
       jti,
       scope,
@@ -166,7 +139,6 @@ async function child(
         (act, id) => defined({ sub: id, client_id: id, act }),
         linkOf(client, token?.use?.actor),
       ),
-      cnf: jkt && { jkt },
       status: token?.status && { status_list: token.status },
       ...told,
     }),
@@ -189,18 +161,14 @@ async function child(
 }
 
 interface Raced {
-  readonly sent: Sent
+  readonly sent: PassAttempt
   readonly token: Token
   readonly verdict: Verdict
 }
 
 /** Both at the same moment: whichever came first, the new access token is stopped with the impersonation. */
 async function passAndRevoke(walk: Walk, lane: Lane, { sent, token, verdict }: Raced): Promise<void> {
-  const [response, revoked] = await Promise.all([
-    post(walk, sent),
-    walk.manage(lane, token.issuer, { method: 'DELETE', path: `/${token.id}` }),
-  ])
-  expect(revoked.status, revoked.text).to.equal(204)
+  const response = await whileStopped(walk, lane, token, post(walk, sent))
   await settle(walk, lane, { sent, response, verdict: response.status === 200 ? verdict : SUBJECT })
   stopOne(walk, token, { cause: 'api', client: lane.backend.client_id })
 }

@@ -1,6 +1,7 @@
 /** Steps that stop: one record, or all of a person or a backend (docs/protocol.md §2.2). */
 import { expect } from 'chai'
 import { now } from '../../../fixtures/clock.ts'
+import type { HttpResponse } from '../../../fixtures/http.ts'
 import type { Revocation } from '../../../src/tokens/subject-token.ts'
 import { expectError, expectNoSecret } from '../oracles.ts'
 import { introspect } from './introspecting.ts'
@@ -99,6 +100,19 @@ const revocationBy = ({ backend }: Lane, says: Says): Revocation => ({
   client: backend.client_id,
   ...says,
 })
+
+/** What came of a request, while its impersonation is stopped at the same moment. */
+export async function whileStopped(
+  walk: Walk,
+  lane: Lane,
+  { issuer, id }: Token,
+  request: Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  const stopping = walk.manage(lane, issuer, { method: 'DELETE', path: `/${id}` })
+  const [response, stopped] = await Promise.all([request, stopping])
+  expect(stopped.status, stopped.text).to.equal(204)
+  return response
+}
 
 /** Stops one in the model; what this marks must emit an event. */
 export function stopOne(walk: Walk, token: Token, revocation: Revocation): boolean {

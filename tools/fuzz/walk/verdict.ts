@@ -2,23 +2,15 @@
 import type { ClientMetadata } from 'oidc-provider'
 import { ACTOR_TOKEN_REFUSED, SUBJECT_TOKEN_REFUSED } from '../../../fixtures/refused.ts'
 import { TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
-import type { People, Rules } from '../setting.ts'
+import type { People } from '../setting.ts'
 import { type AccessToken, isGood, linksOf, reaches, stateOf, type Token } from './model.ts'
+import type { Requested } from './proving.ts'
 
-export interface Attempt {
-  readonly issuer: 0 | 1
-  readonly rules: Rules
-  readonly client: ClientMetadata
+export interface Attempt extends Requested {
   /** `undefined`: one that this issuer does not know. */
   readonly token: Token | undefined
   /** `null`: something that is no access token. */
-  readonly actor?: AccessToken | null
-  readonly resource: string
-  /** The scopes of the resource; `undefined` where the issuer has no such resource. */
-  readonly offered: string | undefined
-  readonly scopes: readonly string[]
-  /** `used`: accepted before. */
-  readonly proof?: 'fresh' | 'used' | 'garbage'
+  readonly actor: AccessToken | null | undefined
 }
 
 export interface Refusal {
@@ -28,21 +20,17 @@ export interface Refusal {
   /** The event about it. */
   readonly event?: 'refused' | 'replayed'
 }
-export type Verdict = { readonly granted: { readonly scope?: string } } | { readonly refused: Refusal }
+interface Refused {
+  readonly refused: Refusal
+}
+export type Verdict = { readonly granted: { readonly scope?: string } } | Refused
 
-export const refuse = (error: string, text?: string, status: 400 | 500 = 400): Verdict => ({
+export const refuse = (error: string, text?: string, status: 400 | 500 = 400): Refused => ({
   refused: { status, error, text, event: 'refused' },
 })
 export const SUBJECT = refuse(SUBJECT_TOKEN_REFUSED.error, SUBJECT_TOKEN_REFUSED.error_description)
 const ACTOR = refuse(ACTOR_TOKEN_REFUSED.error, ACTOR_TOKEN_REFUSED.error_description)
-const REPLAYED: Verdict = {
-  refused: {
-    status: 400,
-    error: SUBJECT_TOKEN_REFUSED.error,
-    text: SUBJECT_TOKEN_REFUSED.error_description,
-    event: 'replayed',
-  },
-}
+const REPLAYED: Verdict = { refused: { ...SUBJECT.refused, event: 'replayed' } }
 export const TARGET = refuse('invalid_target', 'resource indicator is missing, or unknown')
 export const SCOPE = refuse('invalid_scope', 'none of the requested scopes can be granted')
 export const DENIED = refuse('access_denied', 'the request was denied by policy')
