@@ -7,7 +7,7 @@ import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import getRawBody from 'raw-body'
 import { baseStyle, readServedFile, readServedFiles, serve } from '../files.ts'
-import { BadLogoutToken, logoutTokensOf } from './logout-token.ts'
+import { BadLogoutToken, logoutTokenVerifier } from './logout-token.ts'
 import { type Ending, pagesOf } from './pages.ts'
 import { type Found, isOpen, type Session, Sessions } from './sessions.ts'
 import { signInAt } from './sign-in.ts'
@@ -37,7 +37,7 @@ interface Shop {
 export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }: Shop): Koa {
   const sessions = new Sessions()
   const signIn = signInAt(issuer, baseUrl)
-  const logoutTokens = logoutTokensOf(issuer, signIn.keysAddress)
+  const verifyLogoutToken = logoutTokenVerifier(issuer, signIn.keysAddress)
   const pages = pagesOf({ issuer, desk, nameOf })
   const router = new Router()
 
@@ -104,7 +104,7 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }
     ctx.set('Cache-Control', 'no-store')
     try {
       const form = new URLSearchParams(await getRawBody(ctx.req, { limit: '16kb', encoding: 'utf-8' }))
-      const sid = await logoutTokens.verify(form.get('logout_token') ?? '')
+      const sid = await verifyLogoutToken(form.get('logout_token') ?? '')
       sessions.endOf(sid)
       log({ event: 'shop.session_ended', sid })
       ctx.status = 200

@@ -10,12 +10,8 @@ const LEEWAY = 10
 /** It does not end anything. */
 export class BadLogoutToken extends Error {}
 
-export interface LogoutTokens {
-  /** Returns the `sid` of the session that has ended. Throws `BadLogoutToken`. */
-  verify(token: string): Promise<string>
-}
-
-export function logoutTokensOf(issuer: string, keysAddress: () => Promise<string>): LogoutTokens {
+/** What it returns resolves to the `sid` of the session that has ended, or throws a `BadLogoutToken`. */
+export function logoutTokenVerifier(issuer: string, keysAddress: () => Promise<string>) {
   let keys: ReturnType<typeof createRemoteJWKSet> | undefined
   /** When each `jti` may come again. */
   const seen = new Map<string, number>()
@@ -37,21 +33,19 @@ export function logoutTokensOf(issuer: string, keysAddress: () => Promise<string
     return payload
   }
 
-  return {
-    async verify(token) {
-      const { events, nonce, sid, jti } = await payloadOf(token)
-      const event = Object(events)[EVENT]
-      if (typeof event !== 'object' || event === null) throw new BadLogoutToken('events has no logout')
-      // An ID token would be a valid logout token otherwise.
-      if (nonce !== undefined) throw new BadLogoutToken('nonce is not allowed')
-      if (typeof sid !== 'string' || sid === '') throw new BadLogoutToken('sid must be text')
-      if (typeof jti !== 'string' || jti === '') throw new BadLogoutToken('jti must be text')
-      const now = Date.now() / 1000
-      for (const [known, until] of seen) if (until < now) seen.delete(known)
-      if (seen.has(jti)) throw new BadLogoutToken('jti came before')
-      seen.set(jti, now + OLDEST + 2 * LEEWAY)
-      return sid
-    },
+  return async (token: string): Promise<string> => {
+    const { events, nonce, sid, jti } = await payloadOf(token)
+    const event = Object(events)[EVENT]
+    if (typeof event !== 'object' || event === null) throw new BadLogoutToken('events has no logout')
+    // An ID token would be a valid logout token otherwise.
+    if (nonce !== undefined) throw new BadLogoutToken('nonce is not allowed')
+    if (typeof sid !== 'string' || sid === '') throw new BadLogoutToken('sid must be text')
+    if (typeof jti !== 'string' || jti === '') throw new BadLogoutToken('jti must be text')
+    const now = Date.now() / 1000
+    for (const [known, until] of seen) if (until < now) seen.delete(known)
+    if (seen.has(jti)) throw new BadLogoutToken('jti came before')
+    seen.set(jti, now + OLDEST + 2 * LEEWAY)
+    return sid
   }
 }
 

@@ -11,14 +11,6 @@ interface Page {
   readonly session?: Session
 }
 
-export interface Pages {
-  account(ctx: Context, session: Session): void
-  welcome(ctx: Context): void
-  /** `ending` where someone acted as the customer. */
-  ended(ctx: Context, ending?: Ending): void
-  notSignedIn(ctx: Context): void
-}
-
 /** How a view ended: `by` is absent where no one stopped it. */
 export interface Ending {
   readonly by?: string | undefined
@@ -31,7 +23,7 @@ interface Around {
   readonly nameOf: (actor: string) => string
 }
 
-export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
+export function pagesOf({ issuer, desk, nameOf }: Around) {
   const headers = {
     // A sign-out leads to the provider, and Chromium applies `form-action` to redirects as well.
     ...pageHeaders({ ...SCRIPTS, 'form-action': `'self' ${new URL(issuer).origin}` }),
@@ -46,16 +38,17 @@ export function pagesOf({ issuer, desk, nameOf }: Around): Pages {
     html`${by && html`<p>${nameOf(by)} stopped it${reason && html`: ${reason}`}.</p>`}<p>The <a href="${desk}">support desk</a> has the record.</p>`
   const signIn = html`<p><a class="action" href="/login">Sign in</a></p>`
   return {
-    account: (ctx, session) =>
+    account: (ctx: Context, session: Session) =>
       show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session), session }),
-    welcome: (ctx) =>
+    welcome: (ctx: Context) =>
       show(ctx, { title: 'Welcome', content: html`<p>Sign in to see your orders.</p>${signIn}` }),
-    ended: (ctx, ending) =>
+    /** `ending` where someone acted as the customer. */
+    ended: (ctx: Context, ending?: Ending) =>
       show(ctx, {
         title: 'This session has ended',
         content: html`<p>Nothing of the account is shown any more.</p>${ending && whoEnded(ending)}${signIn}`,
       }),
-    notSignedIn(ctx) {
+    notSignedIn(ctx: Context) {
       ctx.status = 400
       const content = html`<p>The sign-in was refused, has expired, or was started in another browser.</p>${signIn}`
       show(ctx, { title: 'You are not signed in', content })

@@ -18,27 +18,15 @@ interface Waiting {
   readonly until: number
 }
 
-export interface SignIn {
-  /** Where to send the browser, and the value of its cookie. */
-  begin(): Promise<{ readonly address: string; readonly id: string }>
-  /** Each sign-in finishes once, in the browser that began it: `undefined` for any other. */
-  finish(callback: URL, id: string | undefined): Promise<Session | undefined>
-  /** Ends an impersonation at the provider. */
-  endAtProvider(session: Session): Promise<void>
-  /** Where the browser goes to sign out there. */
-  signOutAddress(): Promise<string>
-  /** Where the keys of the provider are. */
-  keysAddress(): Promise<string>
-}
-
 const now = () => Date.now() / 1000
 
-export function signInAt(issuer: string, baseUrl: string): SignIn {
+export function signInAt(issuer: string, baseUrl: string) {
   const waiting = new Map<string, Waiting>()
   const provider = discoverOnce(issuer, shop, PATIENCE)
   const metadata = async () => (await provider()).serverMetadata()
 
   return {
+    /** Resolves to where to send the browser, and the value of its cookie. */
     async begin() {
       const config = await provider()
       for (const [id, { until }] of waiting) if (until < now()) waiting.delete(id)
@@ -56,7 +44,8 @@ export function signInAt(issuer: string, baseUrl: string): SignIn {
       return { address: address.href, id }
     },
 
-    async finish(callback, id = '') {
+    /** Each sign-in finishes once, in the browser that began it: `undefined` for any other. */
+    async finish(callback: URL, id = ''): Promise<Session | undefined> {
       const expected = waiting.get(id)
       waiting.delete(id)
       if (!expected || expected.until < now()) return undefined
@@ -73,7 +62,8 @@ export function signInAt(issuer: string, baseUrl: string): SignIn {
       return sessionOf(claims, { name: name ?? claims.sub, idToken: tokens.id_token as string })
     },
 
-    async endAtProvider({ idToken }) {
+    /** Ends an impersonation. */
+    async endAtProvider({ idToken }: Session) {
       // By a form from here: in an address of the browser, the token would end up in a history and in logs.
       const response = await fetch((await metadata()).end_session_endpoint as string, {
         method: 'POST',
@@ -85,6 +75,7 @@ export function signInAt(issuer: string, baseUrl: string): SignIn {
       if (!response.ok) throw new Error(`the provider responded with ${response.status}`)
     },
 
+    /** Where the browser goes to sign out. */
     async signOutAddress() {
       const query = { client_id: shop.client_id, post_logout_redirect_uri: `${baseUrl}/` }
       return `${(await metadata()).end_session_endpoint}?${new URLSearchParams(query)}`
