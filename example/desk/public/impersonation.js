@@ -1,8 +1,9 @@
 /** The impersonation that runs in this page. Its access token is kept in this module and nowhere else. */
 import { requestImpersonation, stopImpersonation } from './backend.js'
 import { decode } from './claims.js'
+import { ordersApi } from './configuration.js'
 import { exchange } from './exchange.js'
-import { readInvoice, readOrders, readProfile } from './orders.js'
+import { bodyOf } from './send.js'
 import { engineer, SignInOver } from './session.js'
 
 /** Milliseconds between the end of the view and that of the sign-in, in which the view is stopped on the record. */
@@ -28,8 +29,8 @@ export async function startImpersonation(customer, given, wire, closeFormer) {
     const { access_token, expires_in } = await exchange(tokens, wire.fetch)
     const lasts = expires_in * 1000
     const ends = endOf(Date.now() + lasts, actor.endsAt - FOR_THE_RECORD)
-    const orders = await readOrders(access_token, wire.fetch)
-    const profile = await readProfile(access_token, wire.fetch)
+    const orders = await read('/orders', access_token, wire)
+    const profile = await read('/profile', access_token, wire)
     // The sign-in may have ended in the meantime, and everything that depends on it.
     if (engineer() !== actor) throw new SignInOver()
     token = access_token
@@ -53,7 +54,14 @@ const endOf = (tokenEnds, signInEnds) => ({
 export const nextLasts = ({ lasts, actor }) => Math.min(lasts, actor.endsAt - FOR_THE_RECORD - Date.now())
 
 /** Reads one more thing that the customer sees. */
-export const readCustomersInvoice = (orderId) => readInvoice(orderId, token, running.wire.fetch)
+export const readCustomersInvoice = (orderId) =>
+  read(`/orders/${encodeURIComponent(orderId)}/invoice`, token, running.wire)
+
+/** The API whose data is shown knows nothing about this page, only the token. */
+async function read(path, accessToken, wire) {
+  const headers = { Authorization: `Bearer ${accessToken}` }
+  return bodyOf('API', await wire.fetch(`${ordersApi}${path}`, { method: 'GET', headers }))
+}
 
 /** Discards the impersonation, so nothing is viewed any more even if the network fails. */
 export function dropImpersonation() {

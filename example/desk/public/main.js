@@ -61,11 +61,8 @@ watchViews({
   },
   onRefused: endRefused,
 })
+// The tab that shows the view may have been closed, too.
 onNews(() => attempt(findOpenView))
-// The tab that shows the view may have been closed.
-document.addEventListener('visibilitychange', () => {
-  if (!document.hidden) attempt(findOpenView)
-})
 
 if (location.pathname === '/callback') await attempt(returnFromProvider)
 else if (location.search === '?stayed') await attempt(() => signIn('customers', { prompt: 'none' }))

@@ -1,7 +1,8 @@
 /** The shop, opened as a customer in another tab: this page brings the token to the door, and looks at the record. */
 import { readImpersonation, requestSession } from './backend.js'
 import { door } from './configuration.js'
-import { element } from './element.js'
+import { button, byId, element } from './element.js'
+import { becomeOf } from './endings.js'
 import { attempt, isSignInOver } from './failures.js'
 import { isStarting } from './flow.js'
 import { clearMessages, tellProgress } from './messages.js'
@@ -11,7 +12,6 @@ import { canBeStopped } from './states.js'
 import { isStopping } from './stops.js'
 import { tellOtherTabs } from './tabs.js'
 import { clearRefusedRequests } from './views/customers.js'
-import { hideOpenShop, showOpenShop } from './views/open-shop.js'
 import { hideOpenView } from './views/open-view.js'
 import { askReason, forgetReason, SHOP } from './views/reason-dialog.js'
 
@@ -23,6 +23,8 @@ let isOpening = false
 let shown
 let timer
 let isLooking = false
+/** What the note says. */
+let drawn
 
 /** The record of the shop that is open, or may be opened still. */
 export const shopOpen = () => (shown && canBeStopped(shown) ? shown : undefined)
@@ -83,13 +85,36 @@ async function look() {
 function show(record) {
   shown = record
   if (!canBeStopped(record) && record.session?.logout !== 'pending') clearInterval(timer)
-  showOpenShop(record, engineer(), { end: endShop, close: forgetShop })
+  draw()
+}
+
+/** That the shop is open as a customer, or how it ended. */
+function draw({ isEnding = false } = {}) {
+  const texts = becomeOf(shown, engineer())
+  const canEnd = canBeStopped(shown)
+  // A button that is drawn anew while it is pressed loses the click.
+  const now = `${shown.id} ${texts} ${canEnd} ${isEnding}`
+  if (now === drawn) return
+  drawn = now
+  const act = canEnd
+    ? button('End it', { onclick: endShop })
+    : button('Close', { className: 'quiet', onclick: forgetShop })
+  if (isEnding) {
+    act.ariaDisabled = 'true'
+    act.textContent = 'Ending …'
+  }
+  byId('open-shop').replaceChildren(
+    ...texts.map((text) => element('p', {}, text)),
+    element('div', { className: 'buttons' }, act),
+  )
+  byId('open-shop').classList.toggle('over', !canEnd)
+  byId('open-shop').hidden = false
 }
 
 /** No one has to sign out of the shop for that. */
 export async function endShop() {
   const { id, names, userId } = shown
-  showOpenShop(shown, engineer(), { isEnding: true })
+  draw({ isEnding: true })
   const what = `The shop as ${names[userId]}`
   const record = await stopOnRecord({ id, endsAt: stopsBefore(shown), what })
   if (record && shown?.id === id) show(record)
@@ -98,5 +123,7 @@ export async function endShop() {
 export function forgetShop() {
   clearInterval(timer)
   shown = undefined
-  hideOpenShop()
+  drawn = undefined
+  byId('open-shop').hidden = true
+  byId('open-shop').replaceChildren()
 }

@@ -27,10 +27,6 @@ export function watchViews(listeners) {
     // A backend that hangs gets no second question: the browser has few connections, and stopping needs one.
     if (underWay === 0) look()
   }, EVERY)
-  // Browsers slow the timers of hidden pages down.
-  document.addEventListener('visibilitychange', () => {
-    if (!document.hidden) look()
-  })
   onNews(look)
 }
 
