@@ -3,13 +3,17 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { decodeJwt } from 'jose'
+import type { JWK } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
+import { now } from '../../fixtures/clock.ts'
 import { type Database, isAvailable, openDatabase } from '../../fixtures/databases.ts'
+import { signJwt } from '../../fixtures/jwts.ts'
 import { signingKey } from '../../fixtures/keys.ts'
+import { DAY } from './deployment.ts'
 import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
-import { receivedTokens } from './received.ts'
 import { exchange, issue, managementToken } from './requests.ts'
 import type { ServerTasks, Started } from './server.ts'
 
@@ -119,6 +123,17 @@ async function fetchManagementToken(port: number): Promise<string> {
 async function fetchExchanged(port: number, subjectToken: string): Promise<string> {
   const { before, after } = exchange()
   return String((await fetchOnce(port, `${before}${subjectToken}${after}`)).access_token)
+}
+
+/** All of one impersonation, as long as each other, and signed here, so that the server has seen none of them. */
+function receivedTokens(accessToken: string, key: JWK): (count: number) => Promise<string[]> {
+  const claims = { ...decodeJwt(accessToken), exp: now() + DAY }
+  let made = 0
+  const next = () => {
+    made += 1
+    return signJwt({ ...claims, jti: `received-${String(made).padStart(12, '0')}` }, { key })
+  }
+  return (count) => Promise.all(Array.from({ length: count }, next))
 }
 
 async function pinDatabase({ kind }: Database, sequelize: Sequelize): Promise<void> {
