@@ -42,12 +42,10 @@ function offer(button, view) {
   const next = nextLasts(view)
   if (left > MINUTE || next - left < MINUTE) return
   const minutes = Math.floor(next / MINUTE)
-  const words = minutes === 1 ? ' more minute' : ' more minutes'
-  const label = `${minutes}${words}`
+  const label = minutes === 1 ? '1 more minute' : `${minutes} more minutes`
   // A button that changes while it is pressed may lose the click.
-  if (button.ariaLabel === label) return
-  button.ariaLabel = label
-  button.replaceChildren(`${minutes}`, element('span', {}, words))
+  if (button.textContent === label) return
+  button.textContent = label
   button.hidden = false
 }
 
