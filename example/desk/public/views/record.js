@@ -1,4 +1,4 @@
-/** The record, page by page, with its filters. It keeps itself up to date while it is shown. */
+/** The record, with its filters. It keeps itself up to date while it is shown. */
 import { listImpersonations } from '../backend.js'
 import { byId, element } from '../element.js'
 import { attempt, isSignInOver } from '../failures.js'
@@ -17,14 +17,15 @@ import {
 } from './record-filters.js'
 import { isCurrent, recordRow } from './record-table.js'
 
-const PAGE = '10'
+/** The newest that match: filters find the others. */
+const LIMIT = '50'
 /** Milliseconds. */
 const EVERY = 15_000
 
 /** The records that are shown, by id. */
 const shown = new Map()
-let nextCursor
-/** The filters of the first page: further pages belong to the same list. */
+let hasOlder = false
+/** As they were when the list was loaded. */
 let filters = {}
 /** The list that was asked for last: an earlier one that arrives late is dropped. */
 let asked = 0
@@ -46,16 +47,6 @@ export function clearRecord() {
 
 onFilters(() => attempt(load))
 
-byId('older').addEventListener('click', () =>
-  attempt(async () => {
-    const items = await readPage({ cursor: nextCursor })
-    if (!items) return
-    byId('record-rows').append(...items.map(add))
-    byId(`record-${items[0]?.id}`)?.querySelector('.state').focus()
-    tellCount()
-  }),
-)
-
 const isShown = () => viewAsked() === 'record' && isLoaded && !document.hidden
 
 setInterval(() => {
@@ -75,7 +66,7 @@ async function load() {
   if (shown.size === 0) table.replaceChildren(...[1, 2, 3].map(skeleton))
   byId('nothing-recorded').hidden = true
   try {
-    const items = await readPage({})
+    const items = await readNewest()
     if (!items) return
     isLoaded = true
     shown.clear()
@@ -87,60 +78,42 @@ async function load() {
   }
 }
 
-/**
- * Reads the first page again: what is new comes first, and what has changed is replaced. Later pages stay. If it
- * cannot be read, the list stays as it is.
- */
+/** What is new comes first, and what has changed is replaced. If it cannot be read, the list stays as it is. */
 export async function refreshRecord() {
   if (!isShown() || underWay > 0) return
-  const before = nextCursor
-  const items = await readPage({}).catch((error) => {
+  const items = await readNewest().catch((error) => {
     if (isSignInOver(error)) throw error
   })
   if (!items) return
-  const hasMore = nextCursor !== undefined
-  dropMissing(items)
-  const isLonger = shown.size > items.length
+  for (const [id, { row }] of shown) {
+    if (items.some((item) => item.id === id)) continue
+    shown.delete(id)
+    row.remove()
+  }
   for (const item of items.toReversed()) {
     const known = shown.get(item.id)
     if (!known) byId('record-rows').prepend(add(item))
     else if (JSON.stringify(known.item) !== JSON.stringify(item)) replace(item)
   }
-  if (isLonger && hasMore) offerOlder(before)
   tellCount()
 }
 
-/** Rows of the first page that no longer match the filters. Ids sort by creation. */
-function dropMissing(items) {
-  const ids = items.map(({ id }) => id)
-  for (const [id, { row }] of shown) {
-    if (ids.includes(id) || (nextCursor && id < ids.at(-1))) continue
-    shown.delete(id)
-    row.remove()
-  }
-}
-
-/** The records of one page that match the filters, or `undefined` if another list was asked for meanwhile. */
-async function readPage(page) {
+/** The records that match the filters, or `undefined` if another list was asked for meanwhile. */
+async function readNewest() {
   const mine = ++asked
   underWay++
-  const reading = listImpersonations({ ...filters, limit: PAGE, ...page })
+  const reading = listImpersonations({ ...filters, limit: LIMIT })
   const read = await reading.finally(() => underWay--)
   if (mine !== asked) return undefined
-  offerOlder(read.nextCursor)
+  hasOlder = read.nextCursor !== undefined
   return read.items
-}
-
-function offerOlder(cursor) {
-  nextCursor = cursor
-  byId('older').hidden = !cursor
 }
 
 function tellCount() {
   const isFiltered = Object.keys(filters).length > 0
   const count = shown.size
   byId('record-count').textContent =
-    count > 0 ? `${count} shown${nextCursor ? ', older ones are available' : ''}.` : ''
+    count > 0 ? `${count} shown${hasOlder ? ', and filters find older ones' : ''}.` : ''
   byId('nothing-recorded').textContent = isFiltered
     ? 'No impersonations match these filters.'
     : 'No one has viewed a customer yet. Every view will be listed here, with its reason.'
