@@ -78,14 +78,10 @@ function heapAfterCollection(): number {
   return process.memoryUsage().heapUsed
 }
 
-interface Cases {
-  readonly seed: number
-  readonly path: string | undefined
-  readonly shrinks: boolean
-  readonly until: number
-}
-
-async function check(world: World, { seed, path, shrinks, until }: Cases): Promise<Failure | undefined> {
+async function check(
+  world: World,
+  { seed, path, shrinks, until }: Pick<RunOptions, 'seed' | 'path' | 'shrinks'> & { readonly until: number },
+): Promise<Failure | undefined> {
   const result = await fc.check(walks(world, until), {
     seed,
     numRuns: CASES,

@@ -102,7 +102,7 @@ export async function verified(jwt: string): Promise<JWTPayload> {
 
 /** What RFC 7662 adds to the claims is compared here, so that the rest is the same for both formats. */
 async function introspected(walk: Walk, issuer: 0 | 1, token: string): Promise<JWTPayload> {
-  const response = await walk.postIntrospection(issuer, introspectingClient(), token)
+  const response = await walk.postIntrospection(issuer, introspectingClient(), { token })
   const { active, token_type: _, ...claims } = response.body
   return claims
 }

@@ -9,7 +9,7 @@ import { expectRefused, type Walk } from './walk.ts'
 
 /** It tells nothing of a JWT: its status list does. */
 export async function introspect(walk: Walk, held: AccessToken): Promise<void> {
-  const response = await walk.postIntrospection(held.issuer, introspectingClient(), held.value)
+  const response = await walk.postIntrospection(held.issuer, introspectingClient(), { token: held.value })
   if (held.format === 'jwt')
     return expectRefused(walk, response, { status: 400, error: 'unsupported_token_type' })
   expectResponse(walk.world.secrets, response, [200])

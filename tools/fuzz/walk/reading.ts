@@ -78,16 +78,8 @@ function jtiFor(lane: Lane, issuer: 0 | 1, { held: pick, form }: NonNullable<Lis
   return form === 'unknown' ? 'e'.repeat(32) : `${id}.x`
 }
 
-interface Filters {
-  readonly state: string | undefined
-  readonly live: boolean | undefined
-  readonly replayed: boolean | undefined
-  readonly withoutActor: boolean | undefined
-  readonly unacknowledged: true | undefined
-  readonly ticketId: string | undefined
-  readonly jti: string | undefined
-  readonly clientId: string | undefined
-}
+type Names = 'state' | 'live' | 'replayed' | 'withoutActor' | 'unacknowledged' | 'ticketId'
+type Filters = Pick<List, Names> & Readonly<Record<'jti' | 'clientId', string | undefined>>
 
 function passes(token: Token, filters: Filters): boolean {
   const { state, live, replayed, withoutActor, unacknowledged, ticketId, jti, clientId } = filters

@@ -81,7 +81,7 @@ export async function end(walk: Walk, lane: Lane, { held: pick, client: by }: En
   const held = heldOf(lane, pick)
   if (!held) return
   const client = by % 4 > 0 ? held.client : applicationOf(by)
-  const response = await walk.postRevocation(held.issuer, client, held.value)
+  const response = await walk.postRevocation(held.issuer, client, { token: held.value })
   expectNoSecret(walk.world.secrets, response)
   if (held.format === 'jwt') {
     // The provider's own error, which may be cached.

@@ -25,9 +25,9 @@ export interface Walk extends Expected {
     more?: Headers,
   ): Promise<HttpResponse>
   /** What a resource server learns of an opaque token (RFC 7662). */
-  postIntrospection(issuer: 0 | 1, client: ClientMetadata, token: string): Promise<HttpResponse>
+  readonly postIntrospection: Walk['postToken']
   /** Ends a token (RFC 7009). */
-  postRevocation(issuer: 0 | 1, client: ClientMetadata, token: string): Promise<HttpResponse>
+  readonly postRevocation: Walk['postToken']
   /** The access token of the backend of a lane. */
   managementToken(lane: Lane, issuer: 0 | 1): Promise<string>
   /** A request of the management API by the backend of a lane. */
@@ -87,8 +87,8 @@ export async function startWalk(world: World): Promise<Walk> {
     issuer,
     postToken,
     managementToken,
-    postIntrospection: (index, client, token) => post('/oidc/token/introspection')(index, client, { token }),
-    postRevocation: (index, client, token) => post('/oidc/token/revocation')(index, client, { token }),
+    postIntrospection: post('/oidc/token/introspection'),
+    postRevocation: post('/oidc/token/revocation'),
     async manage(lane, index, { method, path = '', body }) {
       const authorization = `Bearer ${await managementToken(lane, index)}`
       return world.send(issuer(index), {
