@@ -20,11 +20,11 @@ screen.title(
 )
 const example = await startExample({ port: 0, storage: path.join(folder, 'demo.sqlite') })
 const start = performance.now()
-const { found, ...counts } = await runFlow(example)
+const { found, checks, passed } = await runFlow(example)
 await example.close()
 screen.stopped()
 
-screen.summary({ ...counts, seconds: (performance.now() - start) / 1000 })
+screen.summary(checks, passed, (performance.now() - start) / 1000)
 if (found.length > 0) {
   console.error(`\nNot as promised:\n${found.map((difference) => `  - ${difference}`).join('\n')}`)
   process.exitCode = 1

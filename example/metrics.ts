@@ -3,15 +3,11 @@ import { metrics } from '@opentelemetry/api'
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus'
 import { MeterProvider } from '@opentelemetry/sdk-metrics'
 
-export interface Metrics {
-  close(): Promise<void>
-}
-
 /**
  * Serves `/metrics` at this port of 127.0.0.1. To be called before the provider is built, so that every counter begins at
  * zero.
  */
-export async function serveMetrics(port: number): Promise<Metrics> {
+export async function serveMetrics(port: number) {
   const exporter = new PrometheusExporter({
     host: '127.0.0.1',
     port,

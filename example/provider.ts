@@ -1,6 +1,5 @@
 /** The provider, with the plugin attached. Its configuration has only options of oidc-provider; `configure` extends it. */
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import type Router from '@koa/router'
 import {
   type Client,
   type Configuration,
@@ -11,7 +10,7 @@ import {
 } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 // Yours: 'oidc-provider-impersonation' and 'oidc-provider-impersonation/sequelize'.
-import { type Impersonation, TOKEN_EXCHANGE } from '../src/index.ts'
+import { TOKEN_EXCHANGE } from '../src/index.ts'
 import { createAdapter } from '../src/sequelize/index.ts'
 import { findAccount } from './accounts.ts'
 import { PAYMENTS_SCOPE } from './billing-api.ts'
@@ -21,13 +20,7 @@ import { errorPage, loggedOutPage, logoutPage } from './login/pages.ts'
 import { loginUrl } from './login/router.ts'
 import { ORDERS_SCOPES } from './orders-api.ts'
 
-interface Provided {
-  readonly provider: Provider
-  readonly impersonation: Impersonation
-  readonly managementApi: Router
-}
-
-export function provide(sequelize: Sequelize, addresses: Addresses): Provided {
+export function provide(sequelize: Sequelize, addresses: Addresses) {
   const impersonation = impersonationOf(sequelize, addresses.baseUrl)
   const configuration = configurationOf(sequelize, addresses)
   const provider = new Provider(`${addresses.baseUrl}/oidc`, impersonation.configure(configuration))

@@ -75,7 +75,7 @@ export function token(name: string, claims: object, marks: Readonly<Record<strin
 export const stopped = (): void => print('\nThe server of the demo has stopped.')
 
 /** The last words. */
-export function summary({ checks, passed, seconds }: Summary): void {
+export function summary(checks: number, passed: number, seconds: number): void {
   if (passed === checks) title('Every response was as promised.')
   print(`\n${passed} of ${checks} checks in ${seconds.toFixed(1)} s.`)
   if (passed < checks) return
@@ -85,12 +85,6 @@ export function summary({ checks, passed, seconds }: Summary): void {
   print('    docs/sessions.md         open an application as the user: who sees what of it')
   print('    docs/tutorial.md         from an empty folder to this in ten minutes')
   print('    docs/support-tool.md     what your support tool does, step by step')
-}
-
-export interface Summary {
-  readonly checks: number
-  readonly passed: number
-  readonly seconds: number
 }
 
 export function verdict(what: string, found: readonly string[]): void {

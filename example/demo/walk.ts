@@ -75,17 +75,12 @@ function manage(
   )
 }
 
-export interface Issued {
-  readonly subjectToken: string
-  /** Of the record. */
-  readonly id: string
-}
-
-export async function issue(given: Walk, what: string, promise: object, more: object = {}): Promise<Issued> {
+/** Resolves to the subject token, and to the id of its record. */
+export async function issue(given: Walk, what: string, promise: object, more: object = {}) {
   const { userId, actorId, clientId, reason, ticketId } = given.who
   const body = { ...more, userId, actorId, clientId, context: { reason, ticketId } }
   const response = await manage(given, what, promise, { body })
-  const { subjectToken } = (await response.json()) as Issued
+  const { subjectToken } = (await response.json()) as { readonly subjectToken: string }
   return { subjectToken, id: response.headers.get('location')?.split('/').at(-1) ?? '' }
 }
 

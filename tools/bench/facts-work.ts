@@ -43,15 +43,11 @@ export async function withFilled(
   }
 }
 
-/** Whether both the client and the actor are constrained. */
-interface Kind {
-  readonly constrained?: boolean
-}
-
+/** `constrained`: both the client and the actor. */
 export async function issueMany(
   { store }: Pick<Filled, 'store'>,
   count: number,
-  { constrained = false }: Kind = {},
+  { constrained = false } = {},
 ): Promise<readonly SubjectTokenDraft[]> {
   const createdAt = epochTime()
   const drafts = Array.from(

@@ -15,9 +15,9 @@ import type { LoadTasks } from './load.ts'
 import type { Options } from './options.ts'
 import { chooseCores, startWorker, taskset, type Worker } from './processes.ts'
 import { exchange, issue, managementToken } from './requests.ts'
-import type { ServerTasks, Started } from './server.ts'
+import type { ServerTasks } from './server.ts'
 
-interface Server extends Worker<ServerTasks>, Started {}
+type Server = Worker<ServerTasks> & Awaited<ReturnType<ServerTasks['start']>>
 
 export interface Scene {
   readonly server: Server

@@ -11,33 +11,10 @@ interface Settings extends DeploymentSettings {
   readonly databaseUrl: string
 }
 
-export interface Started {
-  readonly port: number
-  readonly actorToken: string
-}
-
-interface Usage {
-  /** Microseconds of CPU since the start, of every thread, user and system. */
-  readonly cpu: number
-  /** Bytes: the highest resident memory since the start. */
-  readonly peakMemory: number
-}
-
-interface Work {
-  readonly operations: number
-  readonly seconds: number
-}
-
-export type ServerTasks = {
-  start(settings: Settings): Promise<Started>
-  usage(_: undefined): Usage
-  sign(seconds: number): Work
-}
-
 let settings: Settings
 
-serve({
-  async start(given) {
+const tasks = {
+  async start(given: Settings) {
     settings = given
     const sequelize = connect(settings.databaseUrl)
     const { provider, app } = createDeployment(sequelize, settings)
@@ -49,12 +26,13 @@ serve({
     return { port: (server.address() as AddressInfo).port, actorToken: await issueActorToken(provider) }
   },
 
-  usage() {
+  /** Since the start: microseconds of CPU, of every thread, user and system, and bytes of the highest resident memory. */
+  usage(_: undefined) {
     const { user, system } = process.cpuUsage()
     return { cpu: user + system, peakMemory: process.resourceUsage().maxRSS * 1024 }
   },
 
-  sign(seconds) {
+  sign(seconds: number) {
     const { signingKey, algorithm } = settings
     const key = createPrivateKey({ key: signingKey as JsonWebKey, format: 'jwk' })
     const digest = algorithm === 'EdDSA' ? null : `sha${algorithm.slice(2)}`
@@ -67,4 +45,7 @@ serve({
     }
     return { operations, seconds: elapsed() }
   },
-} satisfies ServerTasks)
+}
+
+export type ServerTasks = typeof tasks
+serve(tasks)
