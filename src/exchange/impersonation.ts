@@ -28,8 +28,8 @@ import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../to
 import { collectClaims } from './claims.ts'
 import { ReplayedSubjectToken, recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, findUser, identifySubject, type Permission, reaches } from './subject.ts'
-import { type Limits, resolveTarget, type Target } from './target.ts'
+import { type Actor, assertChain, getUser, type ImpersonationSubject, identifySubject } from './subject.ts'
+import { getResourceServer, grantScope, isAllowedResource, type Target } from './target.ts'
 
 /**
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may
@@ -48,7 +48,14 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Pr
     const sub = await identifySubject(ctx, settings, subject)
     const actor = await findActor(ctx, service, { request, sender, subject })
     progress.actor = actor
-    const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, options, { subject, actor }))
+    const resourceServer = await getResourceServer(ctx)
+    const resource = getAllowedResource(ctx, subject, resourceServer)
+    const scope = grantScope(ctx, resourceServer, {
+      scopes: request.scopes,
+      ceilings: [subject.record.scope],
+      mayAct: actor !== undefined && options.maxDelegationDepth > 1,
+    })
+    const target = { resource, resourceServer, scope }
     progress.target = target
 
     await assertExchangeAllowed(ctx, options, { subject, actor, target })
@@ -76,7 +83,7 @@ async function findSubject(
   ctx: GrantContext,
   store: Pick<SubjectTokenStore, 'find'>,
   { subjectToken }: ExchangeRequest,
-): Promise<Permission> {
+): Promise<ImpersonationSubject> {
   const record = await findPresented(store, ctx.oidc.issuer, subjectToken, 'exchange')
   if (typeof record === 'string') throw subjectTokenRefused({ private: record })
   assertUsable(record)
@@ -84,7 +91,7 @@ async function findSubject(
   if (clientId !== undefined && clientId !== ctx.oidc.client.clientId) {
     throw subjectTokenRefused({ private: 'bound to another client' })
   }
-  const account = await findUser(ctx, userId)
+  const account = await getUser(ctx, userId)
   return { userId, account, record, apis: [] }
 }
 
@@ -98,7 +105,7 @@ function assertUsable(token: SubjectToken): void {
 interface ActorRequest {
   readonly request: ExchangeRequest
   readonly sender: SenderConstraint
-  readonly subject: Permission
+  readonly subject: ImpersonationSubject
 }
 
 /** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
@@ -142,28 +149,26 @@ function assertProven(
   }
 }
 
-function limitsOf(
+/** The resource, which both the client and the subject token must allow. */
+function getAllowedResource(
   { oidc: { client } }: GrantContext,
-  { maxDelegationDepth }: Pick<ResolvedOptions, 'maxDelegationDepth'>,
-  { subject: { record }, actor }: { readonly subject: Permission; readonly actor?: Actor },
-): Limits {
+  { record }: ImpersonationSubject,
+  server: Target['resourceServer'],
+): string {
+  const resource = server.identifier()
   const allowed = registeredResources(client)
-  return {
-    assertReaches(resource) {
-      if (allowed && !allowed.includes(resource))
-        throw targetRefused({ private: 'not among the resources of the client' })
-      if (!reaches(record, resource)) throw subjectTokenRefused({ private: 'bound to another resource' })
-    },
-    ceilings: record.scope === undefined ? [] : [record.scope],
-    mayAct: actor !== undefined && maxDelegationDepth > 1,
-  }
+  if (allowed && !allowed.includes(resource))
+    throw targetRefused({ private: 'not among the resources of the client' })
+  if (!isAllowedResource(record, resource))
+    throw subjectTokenRefused({ private: 'bound to another resource' })
+  return resource
 }
 
 /** Asks the policy again, now about what will be granted: it may have changed since the subject token was issued. */
 async function assertExchangeAllowed(
   ctx: GrantContext,
   policy: Policy,
-  { subject, actor, target }: { subject: Permission; actor?: Actor; target: Target },
+  { subject, actor, target }: { subject: ImpersonationSubject; actor?: Actor; target: Target },
 ): Promise<void> {
   const { record, account } = subject
   await assertPolicyAllows(policy, {
@@ -181,7 +186,7 @@ async function assertExchangeAllowed(
 }
 
 /** What the claims function learns of the subject token. */
-const grantOf = ({ record }: Permission) =>
+const grantOf = ({ record }: ImpersonationSubject) =>
   ({
     type: TOKEN_EXCHANGE,
     kind: 'impersonation',
@@ -191,7 +196,7 @@ const grantOf = ({ record }: Permission) =>
 
 interface Exchange {
   readonly sender: SenderConstraint
-  readonly subject: Permission
+  readonly subject: ImpersonationSubject
   readonly actor?: Actor
   readonly target: Target
   readonly draft: AccessTokenDraft

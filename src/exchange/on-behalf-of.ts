@@ -39,8 +39,8 @@ import type { ActingParty } from '../tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
 import { recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, findUser, identifySubject, type ReceivedToken, reaches } from './subject.ts'
-import { type Limits, resolveTarget, type Target } from './target.ts'
+import { type Actor, assertChain, getUser, identifySubject, type ReceivedToken } from './subject.ts'
+import { getResourceServer, grantScope, isAllowedResource, type Target } from './target.ts'
 
 /**
  * Exchanges an access token that an API received (protocol.md §8), stage by stage: as often as it needs, until the token
@@ -63,7 +63,14 @@ export function exchangeReceivedToken(
     const sub = await identifySubject(ctx, settings, subject)
     const actor = await findPeople(ctx, options, rules, subject)
     progress.actor = actor
-    const target = await resolveTarget(ctx, request.scopes, limitsOf(ctx, subject))
+    const resourceServer = await getResourceServer(ctx)
+    const resource = getAllowedResource(ctx, subject, resourceServer)
+    const scope = grantScope(ctx, resourceServer, {
+      scopes: request.scopes,
+      ceilings: [subject.scope ?? '', subject.record?.scope],
+      mayAct: false,
+    })
+    const target = { resource, resourceServer, scope }
     progress.target = target
 
     await assertStepAllowed(ctx, options, { subject, actor, target })
@@ -101,7 +108,7 @@ async function findReceivedToken(
   if (!act) throw subjectTokenRefused({ private: 'a malformed act claim' })
   const { people, apis: through } = act
   const { userId, actor } = await usersOf(ctx, service, { token, people })
-  const account = await findUser(ctx, userId, token.model)
+  const account = await getUser(ctx, userId, token.model)
   const { record, exp, client, scope, jti } = token
   return {
     userId,
@@ -177,21 +184,21 @@ async function exist(ctx: GrantContext, subs: readonly string[]): Promise<boolea
   return true
 }
 
-function limitsOf({ oidc: { client } }: GrantContext, { audience, record, scope }: ReceivedToken): Limits {
-  const registered = registeredResources(client)
-  return {
-    assertReaches(resource, server) {
-      if (!registered?.includes(resource))
-        throw targetRefused({ private: 'not among the resources of the client' })
-      if (record && !reaches(record, resource)) throw beyondRecord([record.resource ?? []].flat())
-      if (resource === audience || server.audience === audience)
-        throw targetRefused({ private: 'the audience of the received token' })
-      // Nothing could tie the end of an opaque token to that of the received one.
-      if (server.accessTokenFormat !== 'jwt') throw targetRefused({ private: 'its access tokens are opaque' })
-    },
-    ceilings: [scope ?? '', ...(record?.scope === undefined ? [] : [record.scope])],
-    mayAct: false,
-  }
+/** The resource, which the client, the record and the received token must allow. */
+function getAllowedResource(
+  { oidc: { client } }: GrantContext,
+  { audience, record }: ReceivedToken,
+  server: Target['resourceServer'],
+): string {
+  const resource = server.identifier()
+  if (!registeredResources(client)?.includes(resource))
+    throw targetRefused({ private: 'not among the resources of the client' })
+  if (record && !isAllowedResource(record, resource)) throw beyondRecord([record.resource ?? []].flat())
+  if (resource === audience || server.audience === audience)
+    throw targetRefused({ private: 'the audience of the received token' })
+  // Nothing could tie the end of an opaque token to that of the received one.
+  if (server.accessTokenFormat !== 'jwt') throw targetRefused({ private: 'its access tokens are opaque' })
+  return resource
 }
 
 /** Leads to the record, if there is one; several tokens have it. */

@@ -15,7 +15,7 @@ import { isRepeatable } from '../provider/outage.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
 import type { SpentSubjectToken } from '../tokens/subject-token.ts'
-import type { Actor, Permission, ReceivedToken } from './subject.ts'
+import type { Actor, ImpersonationSubject, ReceivedToken } from './subject.ts'
 import type { Target } from './target.ts'
 
 /** A spent subject token was used again. Internal: what the client reads is made of it here. */
@@ -29,7 +29,7 @@ export class ReplayedSubjectToken extends Error {
 
 /** What a successful exchange has established. */
 interface Exchanged {
-  readonly subject: Permission | ReceivedToken
+  readonly subject: ImpersonationSubject | ReceivedToken
   readonly actor: Actor | undefined
   readonly target: Target
   readonly draft: AccessTokenDraft

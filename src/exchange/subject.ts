@@ -24,8 +24,8 @@ export interface Subject {
   readonly notAfter?: Seconds
 }
 
-/** A subject token of protocol.md §2.1: permission to become its user, once. */
-export interface Permission extends Subject {
+/** A subject token of protocol.md §2.1, with its user. */
+export interface ImpersonationSubject extends Subject {
   readonly record: SubjectToken
 }
 
@@ -53,7 +53,7 @@ export interface Actor extends ActingParty {
 }
 
 /** The user's account. `source` is the access token that names it, if there is one. */
-export async function findUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
+export async function getUser(ctx: GrantContext, userId: string, source?: object): Promise<Account> {
   const find = (id: string) => timedLookup(() => findAccount(ctx, id, source))
   const account = await getAccount(userId, find, () =>
     subjectTokenRefused({ private: 'the user is gone or disabled' }),
@@ -97,7 +97,3 @@ export function assertChain(newest: ActClaim, { userId, maxDelegationDepth, refu
     }
   }
 }
-
-/** Whether the resource is among those of the record, if it names any. */
-export const reaches = ({ resource: allowed }: SubjectToken, resource: string): boolean =>
-  allowed === undefined || [allowed].flat().includes(resource)
