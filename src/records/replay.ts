@@ -46,34 +46,42 @@ export async function endReplayed(service: Service, token: SpentSubjectToken, ag
   })
 }
 
-async function endFirstUse(
-  service: Service,
-  token: SpentSubjectToken,
-  { clientId, by, isForgiven = false }: Again,
-): Promise<AccessTokenEnd> {
-  const { accessToken } = token.use
-  const isSession = accessToken.format === 'session'
-  const lives = isUnexpired(token, epochTime())
-  const marked = (ended: AccessTokenEnd) => (accessToken.kept ? 'kept' : ended)
-  const before = (): AccessTokenEnd => {
-    if (isSession ? lives : token.revokedAt !== undefined) return marked('before')
-    return lives ? 'kept' : 'expired'
-  }
-  const isKnown = token.replay !== undefined
-  if ((isKnown || isForgiven) && !isSession) return before()
+const endFirstUse = (service: Service, token: SpentSubjectToken, again: Again): Promise<AccessTokenEnd> =>
+  token.use.accessToken.format === 'session'
+    ? endSession(service, token, again)
+    : endToken(service, token, again)
 
-  // Also where the record was stopped, because that may have been cut short.
-  const end = async () => {
-    if (lives) await endProduced(service, token)
-  }
-  // First, so that the next use repeats what fails here: it finds no replay in the record.
-  if (!isSession) await end()
-  // The time of the mark, not that of the request: status lists look back only so far.
-  const replay = withoutUndefined({ at: epochTime(), clientId, by })
-  const stopped = !isKnown && (await service.store.recordReplay(token, replay))
-  // After the record: without its Grant the code cannot be used again, and nothing would repeat what fails here.
-  if (isSession) await end()
-  if (stopped) return marked('now')
+async function endToken(service: Service, token: SpentSubjectToken, again: Again): Promise<AccessTokenEnd> {
+  const lives = isUnexpired(token, epochTime())
+  const { kept } = token.use.accessToken
+  if (token.replay !== undefined || again.isForgiven) return endedBefore(token, lives)
+  // Before the record, so that the next use, which finds no replay there, repeats what fails here. A token that was
+  // stopped is ended too, because that may have been cut short.
+  if (lives) await endProduced(service, token)
+  const isStopped = await recordReplay(service, token, again)
+  if (isStopped) return kept ? 'kept' : 'now'
   // Another use, or a revocation, came first since the record was read.
-  return lives ? marked('before') : before()
+  if (lives) return kept ? 'kept' : 'before'
+  return endedBefore(token, lives)
 }
+
+function endedBefore({ revokedAt, use }: SpentSubjectToken, lives: boolean): AccessTokenEnd {
+  if (revokedAt !== undefined) return use.accessToken.kept ? 'kept' : 'before'
+  return lives ? 'kept' : 'expired'
+}
+
+async function endSession(service: Service, token: SpentSubjectToken, again: Again): Promise<AccessTokenEnd> {
+  const lives = isUnexpired(token, epochTime())
+  const isStopped = token.replay === undefined && (await recordReplay(service, token, again))
+  // After the record: without its Grant the code cannot be used again, and nothing would repeat what fails here.
+  if (lives) await endProduced(service, token)
+  if (isStopped) return 'now'
+  return lives ? 'before' : 'expired'
+}
+
+/** The replay has the time of this write, not that of the request: status lists look back only so far. */
+const recordReplay = (
+  { store }: Service,
+  token: SpentSubjectToken,
+  { clientId, by }: Again,
+): Promise<boolean> => store.recordReplay(token, withoutUndefined({ at: epochTime(), clientId, by }))
