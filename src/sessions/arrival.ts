@@ -3,7 +3,13 @@
  * the user. Nothing is written here.
  */
 import type { Context } from 'koa'
-import { type Account, type Configuration, errors, type KoaContextWithOIDC } from 'oidc-provider'
+import {
+  type Account,
+  type Configuration,
+  errors,
+  type KoaContextWithOIDC,
+  type Provider,
+} from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { checkOf, reasonOf, sessionRefused, toldOf, userCannotSignIn } from '../base/errors.ts'
@@ -15,18 +21,79 @@ import { requestOf } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import { assertPolicyAllows } from '../provider/policy.ts'
-import type { Service } from '../provider/settings.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
-import { isOpen } from './opt-in.ts'
+import { DOOR_CLIENT, isOpen } from './opt-in.ts'
 import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
 import { type Attempt, remember, requestState } from './request.ts'
-import type { Sealed, SessionService } from './seal.ts'
+import {
+  armedCookie,
+  findArmed,
+  isOver,
+  keptCookie,
+  type Sealed,
+  type SessionService,
+  TO_ARRIVE,
+  writeArmedCookie,
+  writeDoorCookie,
+} from './seal.ts'
 import { actedFor } from './tokens.ts'
 
+/** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */
+export async function answerFor(
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  actorId: string,
+): Promise<Account | undefined> {
+  const { session, client, route } = ctx.oidc ?? {}
+  const state = requestState(ctx)
+  if (!session || session.accountId !== actorId || state.attempt) return undefined
+  if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
+    return undefined
+  // A silent renewal, of another tab perhaps, and a request that shows no one anything.
+  if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
+  const { clientId } = client
+  return telling(ctx, async () => {
+    state.attempt = { actorId, clientId }
+    const all = await findArmed(ctx, service, clientId)
+    if (all.length === 0) {
+      state.attempt = undefined
+      return undefined
+    }
+    const armed = all.find((one) => !isOver(one))
+    const others = all.filter((one) => one !== armed)
+    // Which one this tab means cannot be known, so they stay until none of them opens anything.
+    if (armed && others.some(({ until }) => armed.until - until < TO_ARRIVE))
+      throw sessionRefused({ private: 'armed more than once' })
+    const takeAway = (name: string) => ({ name, value: null, life: 0 })
+    for (const { id } of armed && others.length === 0 ? [armed] : others)
+      writeArmedCookie(ctx, service, takeAway(armedCookie(clientId, id)))
+    // This may be the tab of one that is over: it does not get the user of the one that is not.
+    if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
+    writeDoorCookie(ctx, service, takeAway(keptCookie(clientId)))
+    return arrive(ctx, service, armed, state.attempt)
+  })
+}
+
+/** An authorization request that is refused while `work` is done is told of. */
+export async function telling<Result>(ctx: KoaContextWithOIDC, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    tellOnce(ctx, error)
+    throw error
+  }
+}
+
+/** One event about an authorization request that was to be answered for the user, by whatever it was refused. */
+export function tellOnce(ctx: KoaContextWithOIDC, error: unknown): void {
+  const { attempt, isTold } = requestState(ctx)
+  if (attempt && !isTold) tellRefused(ctx, ctx.oidc.provider, { ...attempt, error })
+}
+
 /** Whether the request is answered for the user. From now on it is, and by no session of the browser. */
-export async function arrive(
+async function arrive(
   ctx: KoaContextWithOIDC,
   service: SessionService,
   armed: Sealed,
@@ -34,7 +101,7 @@ export async function arrive(
 ): Promise<Account> {
   try {
     const { actorId } = attempt
-    const record = await findRecord(ctx, service, { armed, actorId })
+    const record = await findRecord(ctx, service, armed, actorId)
     attempt.record = record
     const { client, session } = partiesOf(ctx)
     const { clientId } = client
@@ -79,7 +146,8 @@ function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
 async function findRecord(
   ctx: KoaContextWithOIDC,
   { provider, store }: SessionService,
-  { armed, actorId }: { readonly armed: Sealed; readonly actorId: string },
+  armed: Sealed,
+  actorId: string,
 ): Promise<SubjectToken> {
   const { client, session, params } = partiesOf(ctx)
   const refused = (reason: string) => sessionRefused({ private: reason })
@@ -246,7 +314,7 @@ async function askClaims(
 /** Tells of a refusal, at the door or at the arrival. */
 export function tellRefused(
   ctx: Pick<Context, 'get'>,
-  { provider }: Service,
+  provider: Provider,
   { error, clientId, actorId, record, scope, resources = [] }: Attempt & { readonly error: unknown },
 ): void {
   requestState(ctx).isTold = true

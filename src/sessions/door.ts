@@ -4,19 +4,27 @@
  */
 import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
-import { errors } from 'oidc-provider'
-import type { Seconds } from '../base/clock.ts'
-import { RecordError, sessionRefused } from '../base/errors.ts'
+import { type Account, errors } from 'oidc-provider'
+import { epochTime, type Seconds } from '../base/clock.ts'
+import { functionFailed, RecordError, sessionRefused } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { readMembers } from '../pages/form.ts'
 import { isOfThisOrigin } from '../pages/origin.ts'
+import { inProvider } from '../provider/accounts.ts'
 import { askNames } from '../provider/call.ts'
-import { enter } from '../provider/failures.ts'
+import { findClient } from '../provider/clients.ts'
+import { enter, requestOf } from '../provider/failures.ts'
+import { findAccount } from '../provider/grants.ts'
+import { storageUnavailable } from '../provider/outage.ts'
+import { assertPolicyAllows } from '../provider/policy.ts'
+import { endReplayed } from '../records/replay.ts'
 import { originalPathOf } from '../router/handler.ts'
 import { refuse } from '../router/respond.ts'
 import { readToken } from '../tokens/secret.ts'
-import { type Admitted, admit, isFresh, type SignedIn, signedIn } from './admission.ts'
-import { canBeTold, DOOR_CLIENT, startOf } from './opt-in.ts'
+import { findRead } from '../tokens/store.ts'
+import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
+import { getUser, policyRequest, tellRefused } from './arrival.ts'
+import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, startOf } from './opt-in.ts'
 import {
   setHeaders,
   showBusy,
@@ -26,6 +34,7 @@ import {
   showRefusal,
   showWayTo,
 } from './page.ts'
+import type { Session } from './provider.ts'
 import { requestState } from './request.ts'
 import {
   armedCookie,
@@ -34,14 +43,13 @@ import {
   readCookie,
   type Sealed,
   type SessionService,
+  TO_ARRIVE,
   writeArmedCookie,
   writeDoorCookie,
 } from './seal.ts'
 
 /** How long someone may take to sign in, and then to agree. */
 const TO_AGREE: Seconds = 600
-/** How long the application may take to begin its sign-in. */
-export const TO_ARRIVE: Seconds = 60
 /** How long the browser says that it was armed: who arrives too late is refused, rather than taken for the engineer. */
 const TO_BE_REFUSED: Seconds = 600
 /** Bytes of a form. */
@@ -49,7 +57,7 @@ const LIMIT = 16 * 1024
 /** Bytes of `target_link_uri`: it must fit into a cookie. */
 const LONGEST_TARGET = 2000
 
-type Handle = (ctx: Context) => Promise<void>
+type Handle = (ctx: Context, service: SessionService) => Promise<void>
 
 /** The door, and its button. */
 export const doorPaths = ({ options: { sessions } }: SessionService) =>
@@ -60,19 +68,11 @@ export function doorRouter(service: SessionService): Router {
   const router = new Router({ sensitive: true, strict: true })
   const [door, confirm] = doorPaths(service)
   const guarded = guardOf(service)
+  const serve = (handle: Handle) => guarded((ctx) => handle(ctx, service))
   const only = (...methods: string[]) => guarded(async (ctx) => showMethods(ctx, methods))
-  router.post(
-    door,
-    guarded((ctx) => bring(ctx, service)),
-  )
-  router.get(
-    door,
-    guarded((ctx) => ask(ctx, service)),
-  )
-  router.post(
-    confirm,
-    guarded((ctx) => arm(ctx, service)),
-  )
+  router.post(door, serve(bring))
+  router.get(door, serve(ask))
+  router.post(confirm, serve(arm))
   router.all(door, only('GET', 'HEAD', 'POST'))
   router.all(confirm, only('POST'))
   return router
@@ -87,7 +87,7 @@ function fail(ctx: Context, { provider }: SessionService, thrown: unknown): numb
 /** Every response of the door is a page, or leads to one. What is refused is shown by one text. */
 const guardOf =
   (service: SessionService) =>
-  (handle: Handle): Middleware => {
+  (handle: (ctx: Context) => Promise<void>): Middleware => {
     const paths: readonly string[] = doorPaths(service)
     return async (ctx, next) => {
       // Elsewhere its cookies would not be sent.
@@ -121,7 +121,7 @@ async function bring(ctx: Context, service: SessionService): Promise<void> {
   if (target !== undefined && Buffer.byteLength(target) > LONGEST_TARGET)
     throw malformed('target_link_uri is too long')
   const { id, hash } = token
-  const sealed = await service.seal.seal('brought', { id, hash, ...(target && { target }) }, TO_AGREE)
+  const sealed = await service.seal.seal('brought', { id, hash, target }, TO_AGREE)
   writeDoorCookie(ctx, service, { name: BROUGHT, value: sealed, life: TO_AGREE })
   redirect(ctx, service.options.sessions.door.pathname)
 }
@@ -138,16 +138,9 @@ async function ask(ctx: Context, service: SessionService): Promise<void> {
   if (!brought) throw sessionRefused({ private: 'brought too long ago, or not at all' })
   const session = await signedIn(ctx, service)
   if (!session || !isFresh(service, session)) return signIn(ctx, service, session)
-  const admitted = await admit(ctx, service, { brought, session })
+  const { record, client } = await admit(ctx, service, { brought, session })
   const { id, hash, target } = brought
-  const { record, client } = admitted
-  const agreed: Sealed = {
-    id,
-    hash,
-    client: client.clientId,
-    session: session.uid,
-    ...(target && { target }),
-  }
+  const agreed: Sealed = { id, hash, client: client.clientId, session: session.uid, target }
   const { userId } = record
   const { accountId } = session
   const { nameOf, ttl, door } = service.options.sessions
@@ -155,19 +148,93 @@ async function ask(ctx: Context, service: SessionService): Promise<void> {
   showQuestion(ctx, {
     actor: { id: accountId, name: name(accountId) },
     user: { id: userId, name: name(userId) },
-    application: nameOfClient(admitted),
+    application: nameOfClient(client),
     ttl,
-    context: requiredOf(admitted, service.options.requiredContext),
+    context: requiredOf(record, service.options.requiredContext),
     isUnended: !canBeTold(client),
     action: `${door.pathname}/confirm`,
     sealed: await service.seal.seal('asked', agreed, TO_AGREE),
   })
 }
 
-const nameOfClient = ({ client }: Admitted): string => client.clientName ?? client.clientId
+const nameOfClient = ({ clientName, clientId }: OpenClient): string => clientName ?? clientId
 
-const requiredOf = ({ record: { context } }: Admitted, required: readonly string[]): JsonObject =>
+const requiredOf = ({ context }: SubjectToken, required: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(context).filter(([key]) => required.includes(key)))
+
+/** Someone who is signed in at the provider. */
+type SignedIn = Session & { readonly accountId: string }
+
+/** The session of the browser; `undefined` if no one is signed in. */
+async function signedIn(ctx: Context, { provider }: SessionService): Promise<SignedIn | undefined> {
+  const session = await provider.Session.get(ctx).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  return session.accountId ? (session as SignedIn) : undefined
+}
+
+/** Whether the engineer has signed in lately enough, and in a way that is strong enough. */
+function isFresh({ options }: SessionService, session: SignedIn): boolean {
+  const { maxAge, acrValues } = options.sessions
+  return !session.past(maxAge) && (acrValues.length === 0 || acrValues.includes(session.acr ?? ''))
+}
+
+/**
+ * Whether the engineer may open an application as the user: asked when the page is shown, and at its button. Nothing is
+ * written, unless someone else shows a token that was used: then what came of it ends.
+ */
+async function admit(
+  ctx: Context,
+  service: SessionService,
+  { brought, session }: { readonly brought: Sealed; readonly session: SignedIn },
+): Promise<{ readonly record: SubjectToken; readonly client: OpenClient }> {
+  let record: SubjectToken | undefined
+  try {
+    const { accountId } = session
+    record = await findBrought(service, brought)
+    if (isSpent(record) && record.actorId !== accountId) {
+      await endReplayed(service, record, { by: accountId, request: requestOf(ctx) })
+      throw new Replayed('used before')
+    }
+    const state = stateOf(record, epochTime())
+    if (state !== 'active') throw sessionRefused({ private: state })
+    if (record.actorId !== accountId) throw sessionRefused({ private: 'bound to another actor' })
+    const client = await findOpenClient(service, record)
+    const account = await getUser(record, accountsIn(ctx, service))
+    await assertPolicyAllows(service.options, policyRequest({ record, account, session }))
+    return { record, client }
+  } catch (error) {
+    const { accountId: actorId } = session
+    const clientId = record?.clientId ?? DOOR_CLIENT
+    if (!(error instanceof Replayed)) tellRefused(ctx, service.provider, { error, clientId, actorId, record })
+    throw error
+  }
+}
+
+async function findBrought({ provider, store }: SessionService, { id, hash }: Sealed): Promise<SubjectToken> {
+  const found = await findRead(store, provider.issuer, { id, hash, purpose: 'session' })
+  if (!found) throw sessionRefused({ private: 'unknown' })
+  return found
+}
+
+async function findOpenClient({ provider }: SessionService, { clientId = '' }: SubjectToken) {
+  const client = await findClient(provider, clientId).catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+  if (client && isOpen(client)) return client as OpenClient
+  throw sessionRefused({ private: 'the client is not open to sessions' })
+}
+
+/** The accounts of a request, which stays as it is. */
+const accountsIn =
+  (ctx: Context, { provider }: SessionService) =>
+  (id: string): Promise<Account | undefined> =>
+    findAccount(inProvider(provider, Object.create(ctx)), id).catch((cause) => {
+      throw functionFailed({ check: 'findAccount', private: 'failed', cause })
+    })
+
+/** A use after the spend, by someone else. */
+class Replayed extends errors.AccessDenied {}
 
 /** By the provider's own sign-in, once: who comes back from there as before is refused. */
 function signIn(ctx: Context, { provider, options }: SessionService, session: SignedIn | undefined): void {
@@ -177,7 +244,10 @@ function signIn(ctx: Context, { provider, options }: SessionService, session: Si
   const { door, maxAge, acrValues } = options.sessions
   const address = new URL(provider.urlFor('authorization'))
   address.search = new URLSearchParams({
-    ...{ client_id: DOOR_CLIENT, response_type: 'none', scope: 'openid', redirect_uri: door.href },
+    client_id: DOOR_CLIENT,
+    response_type: 'none',
+    scope: 'openid',
+    redirect_uri: door.href,
     state: 'signed-in',
     max_age: String(maxAge),
     ...(acrValues.length > 0 && { acr_values: acrValues.join(' ') }),
@@ -195,24 +265,20 @@ async function arm(ctx: Context, service: SessionService): Promise<void> {
   if (!agreed || !session || agreed.session !== session.uid)
     throw sessionRefused({ private: 'not what this person was asked' })
   if (!isFresh(service, session)) throw sessionRefused({ private: 'signed in too long ago' })
-  const admitted = await admit(ctx, service, { brought: agreed, session })
+  const { client } = await admit(ctx, service, { brought: agreed, session })
   const { id, hash, target } = agreed
-  const { client } = admitted
   const { clientId } = client
   if (clientId !== agreed.client) throw sessionRefused({ private: 'asked for another application' })
   const kept = await service.seal.open('kept', readCookie(ctx, service, keptCookie(clientId)))
   if (kept && kept.id !== id) return showBusy(ctx)
-  const { loginTs } = session
-  const arrival: Sealed = {
-    ...{ id, hash, client: clientId, session: session.uid },
-    ...(loginTs !== undefined && { loginTs }),
-  }
+  const { uid, loginTs } = session
+  const arrival: Sealed = { id, hash, client: clientId, session: uid, loginTs }
   const sealed = await service.seal.seal('armed', arrival, TO_ARRIVE)
   const keep = await service.seal.seal('kept', { id, hash, client: clientId }, TO_ARRIVE)
   writeDoorCookie(ctx, service, { name: BROUGHT, value: null, life: 0 })
   writeDoorCookie(ctx, service, { name: keptCookie(clientId), value: keep, life: TO_ARRIVE })
   writeArmedCookie(ctx, service, { name: armedCookie(clientId, id), value: sealed, life: TO_BE_REFUSED })
-  showWayTo(ctx, nameOfClient(admitted), startOf(client, service.provider.issuer, target))
+  showWayTo(ctx, nameOfClient(client), startOf(client, service.provider.issuer, target))
 }
 
 function redirect(ctx: Context, address: string): void {

@@ -144,8 +144,8 @@ export function startOf(client: OpenClient, issuer: string, target: string | und
 }
 
 /** The client by which engineers sign in at the door. It is issued nothing. */
-export const doorClient = (clientId: string, door: URL, algorithm: string): ClientMetadata => ({
-  client_id: clientId,
+export const doorClient = (door: URL, algorithm: string): ClientMetadata => ({
+  client_id: DOOR_CLIENT,
   client_name: 'Impersonation',
   token_endpoint_auth_method: 'none',
   grant_types: [],

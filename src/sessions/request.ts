@@ -46,7 +46,7 @@ type Stage = 'AccessToken' | 'AuthorizationCode' | 'IdToken' | 'claims' | 'jwt'
 
 interface RequestState {
   /** Of an authorization request that is answered for the user, or was refused. */
-  attempt?: Attempt
+  attempt?: Attempt | undefined
   /** Once all of the attempt was accepted. */
   arrival?: Arrival
   facts?: SessionFacts

@@ -1,14 +1,19 @@
 /** What a browser carries from one request to the next: encrypted and authenticated by the keys of the provider's cookies. */
 import { hash, hkdfSync } from 'node:crypto'
-import { EncryptJWT, errors, type JWTPayload, jwtDecrypt } from 'jose'
+import { EncryptJWT, errors, jwtDecrypt } from 'jose'
 import type { Context } from 'koa'
 import type { Configuration } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { sessionRefused } from '../base/errors.ts'
+import { isPlainObject } from '../base/json.ts'
 import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../tokens/id.ts'
 import type { TokenHash } from '../tokens/secret.ts'
+import type { SessionWatch } from './watch.ts'
+
+/** How long the application may take to begin its sign-in. */
+export const TO_ARRIVE: Seconds = 60
 
 /**
  * What each is for: a token that was brought to the door; the page that asks; a browser that may arrive at the application;
@@ -22,12 +27,12 @@ export interface Sealed {
   readonly id: string
   readonly hash: TokenHash
   /** The client that will be opened, and the `uid` of the engineer's session. Once someone was asked. */
-  readonly client?: string
-  readonly session?: string
+  readonly client?: string | undefined
+  readonly session?: string | undefined
   /** When the engineer had signed in, once the browser is armed. */
-  readonly loginTs?: Seconds
+  readonly loginTs?: Seconds | undefined
   /** Where in the application to begin, as the caller wishes. */
-  readonly target?: string
+  readonly target?: string | undefined
 }
 
 /** What a browser arrives with, and when that is over. */
@@ -70,9 +75,8 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
         error instanceof errors.JWTExpired ? error : undefined,
       )
       if (!opened) continue
-      const content = contentOf(opened.payload)
-      const { exp } = opened.payload
-      return content && exp !== undefined ? { ...content, until: exp } : undefined
+      const { sealed, exp } = opened.payload
+      return isSealed(sealed) && exp !== undefined ? { ...sealed, until: exp } : undefined
     }
     return undefined
   }
@@ -80,7 +84,7 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
     seal(purpose, content, life) {
       const [newest] = keysOf(configuration)
       if (newest === undefined) throw new Error('cookies.keys is empty')
-      return new EncryptJWT({ ...content })
+      return new EncryptJWT({ sealed: content })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setIssuer(issuer)
         .setAudience(purpose)
@@ -97,27 +101,17 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
   }
 }
 
-export const isOver = ({ until }: Armed): boolean => until <= epochTime()
-
 /** The key sealed nothing else. Looked at all the same, because everything rests on it. */
-function contentOf(payload: JWTPayload & Partial<Sealed>): Sealed | undefined {
-  const { id, hash, client, session, loginTs, target } = payload
-  if (!isId(id) || typeof hash !== 'string') return undefined
-  return {
-    ...{ id, hash },
-    ...(client && { client }),
-    ...(session && { session }),
-    ...(loginTs !== undefined && { loginTs }),
-    ...(target && { target }),
-  }
-}
+const isSealed = (value: unknown): value is Sealed =>
+  isPlainObject(value) && isId(value.id) && typeof value.hash === 'string'
+
+export const isOver = ({ until }: Armed): boolean => until <= epochTime()
 
 /** A service with the option `sessions`: what the door, an arrival and its tokens work with. */
 export interface SessionService extends Service {
   readonly options: ResolvedOptions & { readonly sessions: ResolvedSessions }
   readonly seal: Seal
-  /** This process ends the session in time; another one finds it if this one is gone. */
-  readonly opened: (endsAt: Seconds) => void
+  readonly watch: SessionWatch
 }
 
 /** What was brought comes back to the door. From another site, too: after a sign-in that took place there. */

@@ -4,18 +4,17 @@
  */
 import type {
   AccessToken,
-  Account,
   AuthorizationCode,
+  ClientMetadata,
   Configuration,
   KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider'
-import { sessionRefused } from '../base/errors.ts'
 import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
 import { askAbout } from '../provider/decided.ts'
 import type { Service, Sessions, Settings } from '../provider/settings.ts'
-import { arrive, tellRefused } from './arrival.ts'
-import { doorPaths, doorRouter, TO_ARRIVE } from './door.ts'
+import { answerFor, tellOnce } from './arrival.ts'
+import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
 import {
@@ -35,18 +34,8 @@ import {
   showHeadlessGrants,
 } from './provider.ts'
 import { followGrants, sessionGrantPolicy } from './replay.ts'
-import { type Attempt, markStage, rememberSessions, requestState } from './request.ts'
-import {
-  armedCookie,
-  findArmed,
-  isOver,
-  keptCookie,
-  keysOf,
-  type SessionService,
-  sealOf,
-  writeArmedCookie,
-  writeDoorCookie,
-} from './seal.ts'
+import { markStage, rememberSessions, requestState } from './request.ts'
+import { keysOf, type SessionService, sealOf } from './seal.ts'
 import { spendAndWatch } from './spend.ts'
 import {
   accountOfSession,
@@ -56,7 +45,7 @@ import {
   type Kind,
   ttlOf,
 } from './tokens.ts'
-import { countOpenSessions, type SessionWatch, watchSessions } from './watch.ts'
+import { watchSessions } from './watch.ts'
 
 /** What every deployment has: without the option, what another process has opened ends here, too (protocol.md §10.5). */
 export function createSessions({ sessions, store: { sessions: known } }: ResolvedOptions): Sessions {
@@ -87,9 +76,7 @@ function assertAttached<Attached>(service: Attached | undefined): Attached {
 /** The option is on. */
 class OpenedSessions implements Sessions {
   readonly #options: ResolvedSessions
-  #service: SessionService | undefined
-  #watch: SessionWatch | undefined
-  #countOpen: Sessions['countOpen']
+  #attached: SessionService | undefined
   readonly isOpen = isOpen
   isServed = false
 
@@ -99,52 +86,46 @@ class OpenedSessions implements Sessions {
 
   extend(given: Configuration, settings: Settings): Configuration {
     assertSessionConfiguration(given, this.#options)
-    return extendForSessions(given, { sessions: this.#options, settings }, () =>
-      assertAttached(this.#service),
-    )
+    const door = doorClient(this.#options.door, settings.signingAlgorithm)
+    return extendForSessions(given, door, () => assertAttached(this.#attached))
   }
 
   /** Whether the provider can have sessions, and what it needs for them. Every process watches over the sessions of all. */
-  attach(attached: Service): void {
-    const { provider, store, options, configuration } = attached
+  attach(service: Service): void {
+    const { provider, options, configuration } = service
     const sessions = this.#options
     if (sessions.door.origin !== new URL(provider.issuer).origin)
       throw new TypeError('option sessions.door must be on the origin of the issuer')
     assertSessionFacts(provider)
-    const watch = watchSessions(attached, (open) => askAboutEngineer(attached, open))
-    const service: SessionService = {
-      ...attached,
-      options: { ...options, sessions },
-      seal: sealOf(provider.issuer, configuration),
-      opened: (endsAt) => watch.opened(endsAt),
-    }
+    const watch = watchSessions(service, (open) => askAboutEngineer(service, open))
+    const seal = sealOf(provider.issuer, configuration)
+    this.#attached = { ...service, options: { ...options, sessions }, seal, watch }
     rememberSessions(provider)
     showHeadlessGrants(provider)
-    provider.on('authorization.error', (ctx, error) => tellOnce(ctx, service, error))
-    provider.on('server_error', (ctx, error) => tellOnce(ctx, service, error))
+    provider.on('authorization.error', tellOnce)
+    provider.on('server_error', tellOnce)
     provider.use(neverACookie)
     provider.use(assertIssuedAsConfigured(service))
-    endSessions(attached)
-    this.#countOpen = countOpenSessions(store, provider.issuer)
-    this.#watch = watch
-    this.#service = service
+    endSessions(service)
   }
 
   /** What fails here is ended again before the application is told. */
   async end(provider: Provider, name: string): Promise<void> {
-    await endHeadlessSession(provider, name).finally(() => this.#watch?.wake())
+    await endHeadlessSession(provider, name).finally(() => this.#attached?.watch.wake())
   }
 
   routes() {
-    const service = assertAttached(this.#service)
+    const service = assertAttached(this.#attached)
     this.isServed = true
     return { router: doorRouter(service), paths: doorPaths(service) }
   }
 
-  countOpen = () => this.#countOpen?.()
+  countOpen(): number | undefined {
+    return this.#attached?.watch.countOpen()
+  }
 
   stopWatching(): void {
-    this.#watch?.stop()
+    this.#attached?.watch.stop()
   }
 }
 
@@ -171,14 +152,14 @@ const covers = (path: string, to: string): boolean =>
 /** The given configuration, with every function that decides about a session. `service` throws before `attach`. */
 function extendForSessions(
   given: Configuration,
-  { sessions, settings }: { readonly sessions: ResolvedSessions; readonly settings: Settings },
+  door: ClientMetadata,
   service: () => SessionService,
 ): Configuration {
   const { claims, formats, responseTypes, ttl } = given
   const ends = (kind: Kind) => ({ [kind]: ttlOf(given, kind) })
   return {
     ...given,
-    clients: [...(given.clients ?? []), doorClient(DOOR_CLIENT, sessions.door, settings.signingAlgorithm)],
+    clients: [...(given.clients ?? []), door],
     ...(responseTypes && { responseTypes: [...new Set([...responseTypes, 'none' as const])] }),
     claims: { ...claims, openid: withAct(claims?.openid) },
     ttl: { ...ttl, ...ends('AccessToken'), ...ends('AuthorizationCode'), ...ends('IdToken') },
@@ -239,11 +220,7 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     async findAccount(ctx, id, source) {
       const recordId = recordOf(source)
       if (recordId !== undefined)
-        return accountOfSession(ctx, service(), {
-          recordId,
-          accountId: id,
-          source: source as AuthorizationCode,
-        })
+        return accountOfSession(ctx, service(), recordId, { id, source: source as AuthorizationCode })
       const answered = source ? undefined : await answerFor(ctx, service(), id)
       return answered ?? given.findAccount?.(ctx, id, source)
     },
@@ -259,11 +236,9 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
 
     /** The last, before the code is saved. */
     async expiresWithSession(ctx, source) {
-      const { attempt, arrival } = requestState(ctx)
-      if (attempt && arrival) {
-        await telling(ctx, service(), attempt, () =>
-          spendAndWatch(ctx, service(), arrival, source as AuthorizationCode),
-        )
+      const { arrival } = requestState(ctx)
+      if (arrival) {
+        await spendAndWatch(ctx, service(), arrival, source as AuthorizationCode)
         return true
       }
       return given.expiresWithSession
@@ -298,39 +273,6 @@ const neverOfSession =
   (ctx, client, source) =>
     recordOf(source) === undefined && given(ctx, client, source)
 
-/** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */
-async function answerFor(
-  ctx: KoaContextWithOIDC,
-  service: SessionService,
-  actorId: string,
-): Promise<Account | undefined> {
-  const { session, client, route } = ctx.oidc ?? {}
-  if (!session || session.accountId !== actorId || requestState(ctx).attempt) return undefined
-  if ((route !== 'authorization' && route !== 'resume') || !client || client.clientId === DOOR_CLIENT)
-    return undefined
-  // A silent renewal, of another tab perhaps, and a request that shows no one anything.
-  if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
-  const { clientId } = client
-  const attempt: Attempt = { actorId, clientId }
-  return telling(ctx, service, attempt, async () => {
-    const all = await findArmed(ctx, service, clientId)
-    if (all.length === 0) return undefined
-    requestState(ctx).attempt = attempt
-    const armed = all.find((one) => !isOver(one))
-    const others = all.filter((one) => one !== armed)
-    // Which one this tab means cannot be known, so they stay until none of them opens anything.
-    if (armed && others.some(({ until }) => armed.until - until < TO_ARRIVE))
-      throw sessionRefused({ private: 'armed more than once' })
-    const takeAway = (name: string) => ({ name, value: null, life: 0 })
-    for (const { id } of armed && others.length === 0 ? [armed] : others)
-      writeArmedCookie(ctx, service, takeAway(armedCookie(clientId, id)))
-    // This may be the tab of one that is over: it does not get the user of the one that is not.
-    if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
-    writeDoorCookie(ctx, service, takeAway(keptCookie(clientId)))
-    return arrive(ctx, service, armed, attempt)
-  })
-}
-
 /** The engineer's sign-in at the door issues nothing: there is nothing to consent to. */
 function grantOfDoor({ oidc: { client, account, provider, resourceServers = {} } }: KoaContextWithOIDC) {
   if (client?.clientId !== DOOR_CLIENT || !account) return undefined
@@ -362,28 +304,4 @@ async function neverACookie(ctx: KoaContextWithOIDC, next: () => Promise<void>):
   Object.assign(ctx, { status: 500, body: '' })
   await Promise.all([arrival.session.destroy(), arrival.grant.destroy()])
   throw new Error('oidc-provider would have given the session to the browser')
-}
-
-async function telling<Result>(
-  ctx: KoaContextWithOIDC,
-  service: SessionService,
-  attempt: Attempt,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    tellOnce(ctx, service, error, attempt)
-    throw error
-  }
-}
-
-/** One event about an authorization request that was to be answered for the user, by whatever it was refused. */
-function tellOnce(
-  ctx: KoaContextWithOIDC,
-  service: SessionService,
-  error: unknown,
-  attempt = requestState(ctx).attempt,
-): void {
-  if (attempt && !requestState(ctx).isTold) tellRefused(ctx, service, { ...attempt, error })
 }

@@ -10,14 +10,26 @@ import { emit } from '../events.ts'
 import { countSession } from '../metrics/metrics.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { SubjectTokenUse } from '../tokens/subject-token.ts'
+import { telling } from './arrival.ts'
 import { canBeTold } from './opt-in.ts'
 import { assertCarried, saveHeadlessGrant } from './provider.ts'
 import type { Arrival } from './request.ts'
 import type { SessionService } from './seal.ts'
 
-export async function spendAndWatch(
+export const spendAndWatch = (
   ctx: KoaContextWithOIDC,
-  { provider, store, opened }: SessionService,
+  service: SessionService,
+  arrival: Arrival,
+  code: AuthorizationCode,
+): Promise<void> =>
+  telling(ctx, async () => {
+    await spend(ctx, service, arrival, code)
+    service.watch.opened(arrival.endsAt)
+  })
+
+async function spend(
+  ctx: KoaContextWithOIDC,
+  { provider, store }: SessionService,
   arrival: Arrival,
   code: AuthorizationCode,
 ): Promise<void> {
@@ -46,7 +58,6 @@ export async function spendAndWatch(
     accessToken: { format: 'session', expiresAt: endsAt },
     request: requestOf(ctx),
   })
-  opened(endsAt)
 }
 
 /** Asks the deployment's `ttl`, which may throw, and after the spend must not. */

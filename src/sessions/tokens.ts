@@ -63,10 +63,11 @@ async function liveSession(ctx: KoaContextWithOIDC, service: SessionService, id:
 export async function accountOfSession(
   ctx: KoaContextWithOIDC,
   service: SessionService,
-  { recordId, accountId, source }: { recordId: string; accountId: string; source: AuthorizationCode },
+  recordId: string,
+  { id, source }: { readonly id: string; readonly source: AuthorizationCode },
 ): Promise<Account | undefined> {
   const session = await liveSession(ctx, service, recordId)
-  if (!session || session.record.userId !== accountId) return undefined
+  if (!session || session.record.userId !== id) return undefined
   const { findAccount } = service.configuration
   const { actorId } = session
   if (!isAccountOf(await findAccount?.(ctx, actorId), actorId)) {
@@ -74,8 +75,8 @@ export async function accountOfSession(
     await endOfGone(service, recordId).catch(() => {})
     return undefined
   }
-  const account = await findAccount?.(ctx, accountId, source)
-  return isAccountOf(account, accountId) ? actedFor(ctx, service, account, session) : undefined
+  const account = await findAccount?.(ctx, id, source)
+  return isAccountOf(account, id) ? actedFor(ctx, service, account, session) : undefined
 }
 
 /**
@@ -209,7 +210,7 @@ function within(life: Seconds, endsAt: Seconds): Seconds {
  * returned would get tokens that name no one who acts.
  */
 export const assertIssuedAsConfigured =
-  (service: SessionService) =>
+  (service: Service) =>
   async (ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> => {
     await next()
     const { route, entities } = ctx.oidc ?? {}

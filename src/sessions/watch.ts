@@ -1,7 +1,7 @@
 /** Finds the sessions whose time has come, of every process, and ends them. */
 import { epochTime, type Seconds } from '../base/clock.ts'
 import type { Service } from '../provider/settings.ts'
-import type { DueSession, SubjectTokenStore } from '../tokens/store.ts'
+import type { DueSession, SessionStore } from '../tokens/store.ts'
 import { type Endings, endDueSession } from './ending.ts'
 
 /** What another process has left is found in this many seconds at the latest. */
@@ -19,36 +19,24 @@ const PAGE = 500
 /** Milliseconds between two looks, however often this process is woken. */
 const REST = 100
 
-/** Watches the sessions of one provider. */
-export interface SessionWatch {
-  /** A session of this process was stopped. */
-  wake(): void
-  /** A session of this process will end at this time. */
-  opened(endsAt: Seconds): void
-  /** Looks now. Resolves when what was found has been tried. */
-  look(): Promise<void>
-  /** Looks no more. What is under way ends by itself. */
-  stop(): void
-}
-
 /**
  * Watches for as long as someone holds what is returned: its timers keep nothing alive.
  *
  * @throws {TypeError} for a store that knows no sessions.
  */
 export function watchSessions(
-  { provider, store: { sessions } }: Pick<Service, 'provider' | 'store'>,
+  { provider, store: { sessions } }: Service,
   ask: (open: DueSession) => Promise<void> = async () => {},
 ): SessionWatch {
   if (!sessions) throw new TypeError('option sessions needs a store that has sessions')
-  const watch = new Watch({ provider, sessions }, ask)
+  const watch = new SessionWatch({ provider, sessions }, ask)
   every(LOOKS_EVERY, new WeakRef(watch), (held) => held.wake())
   // What fails is asked again in a minute.
   every(ASKS_EVERY, new WeakRef(watch), (held) => void held.ask().catch(() => {}))
   return watch
 }
 
-function every(seconds: Seconds, watch: WeakRef<Watch>, work: (watch: Watch) => void): void {
+function every(seconds: Seconds, watch: WeakRef<SessionWatch>, work: (watch: SessionWatch) => void): void {
   const timer = setInterval(() => {
     const held = watch.deref()
     if (held && !held.stopped) work(held)
@@ -58,7 +46,7 @@ function every(seconds: Seconds, watch: WeakRef<Watch>, work: (watch: Watch) => 
 }
 
 /** `work` holds nothing but what it is given. */
-function once(milliseconds: number, watch: Watch, work: (watch: Watch) => void): void {
+function once(milliseconds: number, watch: SessionWatch, work: (watch: SessionWatch) => void): void {
   const held = new WeakRef(watch)
   setTimeout(() => {
     const watch = held.deref()
@@ -66,7 +54,8 @@ function once(milliseconds: number, watch: Watch, work: (watch: Watch) => void):
   }, milliseconds).unref()
 }
 
-class Watch implements SessionWatch {
+/** Watches the sessions of one provider. */
+export class SessionWatch {
   readonly #endings: Endings
   /** Waiting or under way in this process, by id. */
   readonly #known = new Map<string, Promise<void>>()
@@ -78,11 +67,13 @@ class Watch implements SessionWatch {
   #isWoken = false
   #isAsking = false
   readonly #ask: (open: DueSession) => Promise<void>
+  readonly countOpen: () => number | undefined
   stopped = false
 
   constructor(endings: Endings, ask: (open: DueSession) => Promise<void>) {
     this.#endings = endings
     this.#ask = ask
+    this.countOpen = countOpenSessions(endings.sessions, endings.provider.issuer)
   }
 
   /**
@@ -102,6 +93,7 @@ class Watch implements SessionWatch {
     }
   }
 
+  /** A session of this process was stopped. */
   wake(): void {
     if (this.#isResting) this.#isWoken = true
     if (this.#isResting || this.stopped) return
@@ -118,6 +110,7 @@ class Watch implements SessionWatch {
     if (isWoken) this.wake()
   }
 
+  /** A session of this process will end at this time. Another one finds it if this process is gone. */
   opened(endsAt: Seconds): void {
     this.#wakeAt(endsAt)
   }
@@ -131,6 +124,7 @@ class Watch implements SessionWatch {
     })
   }
 
+  /** Looks now. Resolves when what was found has been tried. */
   async look(): Promise<void> {
     if (this.stopped) return
     const { provider, sessions } = this.#endings
@@ -141,6 +135,7 @@ class Watch implements SessionWatch {
     await Promise.all(attempts)
   }
 
+  /** Looks no more. What is under way ends by itself. */
   stop(): void {
     this.stopped = true
   }
@@ -195,15 +190,12 @@ const MOST = 1000
  * How many sessions are open, as it was found last. Returns at once, and looks again in the background: a database that
  * does not respond must not keep a reader of metrics waiting.
  */
-export function countOpenSessions(
-  { sessions }: Pick<SubjectTokenStore, 'sessions'>,
-  issuer: string,
-): () => number | undefined {
+export function countOpenSessions(sessions: SessionStore, issuer: string): () => number | undefined {
   let found: number | undefined
   let lookedAt: Seconds = Number.NEGATIVE_INFINITY
   return () => {
     const now = epochTime()
-    if (sessions && Math.abs(now - lookedAt) >= AGE) {
+    if (Math.abs(now - lookedAt) >= AGE) {
       lookedAt = now
       sessions.findDue(issuer, now + LATEST, MOST).then(
         (open) => {

@@ -52,10 +52,7 @@ describe('recordings of sessions', () => {
     const clock = stopClock()
     const looks: ((open: readonly object[]) => void)[] = []
     const findDue = () => new Promise((resolve) => looks.push(resolve))
-    const open = countOpenSessions(
-      { sessions: { findDue } as unknown as SessionStore },
-      'https://id.example.com',
-    )
+    const open = countOpenSessions({ findDue } as unknown as SessionStore, 'https://id.example.com')
     const shown = [open(), open(), looks.length]
     for (const found of [[{}, {}], []]) {
       looks.at(-1)?.(found)
