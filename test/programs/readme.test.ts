@@ -8,18 +8,20 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { withActor } from '../../fixtures/actor-tokens.ts'
-import { machineClient, publicClient } from '../../fixtures/clients.ts'
-import { withDeployment } from '../../fixtures/deployment.ts'
+import { introspectingClient, machineClient, publicClient } from '../../fixtures/clients.ts'
+import { addressesOf, withDeployment } from '../../fixtures/deployment.ts'
 import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
-import { credentials, form, send } from '../../fixtures/http.ts'
+import { send } from '../../fixtures/http.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
+import { revoke } from '../../fixtures/management.ts'
 import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
 import { viewed } from '../../fixtures/on-behalf-of.ts'
 import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
-import { expectWholeFlow, readersManagementToken } from '../../fixtures/readers-flow.ts'
+import { expectWholeFlow } from '../../fixtures/readers-flow.ts'
+import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { freePort } from '../../fixtures/server-process.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
+import { TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const README = readPage('README.md')
 const IMAGES = path.join(ROOT, 'docs/images')
@@ -76,7 +78,8 @@ describe('README: four lines in a provider with an adapter of its own', () => {
       'koa-mount',
     ])
     baseUrl = `http://127.0.0.1:${await freePort()}`
-    const settings = { clients: [machineClient(), publicClient()], jwks: { keys: [SIGNING_KEY] } }
+    const clients = [machineClient(), publicClient(), introspectingClient()]
+    const settings = { clients, jwks: { keys: [SIGNING_KEY] } }
     writeFileSync(path.join(folder.path, 'settings.json'), JSON.stringify(settings))
     writeFileSync(path.join(folder.path, 'package.json'), '{"type":"module"}')
     writeFileSync(path.join(folder.path, 'impersonation.js'), blockOf('js', '// impersonation.js'))
@@ -110,26 +113,15 @@ describe('README: four lines in a provider with an adapter of its own', () => {
 
 /** The opaque token and its Grant are models of the provider: a revocation reaches them through its adapter. */
 async function expectStoppedOpaqueToken(baseUrl: string): Promise<void> {
-  const post = (url: string, parameters: Record<string, string>, headers = {}) =>
-    send(`${baseUrl}${url}`, { method: 'POST', headers, body: form(parameters) })
-  const authorization = `Bearer ${await readersManagementToken(baseUrl)}`
-  const { body, headers } = await send(`${baseUrl}/api/subject-tokens`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ userId: 'alice', actorId: 'sam' }),
+  const reader = addressesOf(baseUrl)
+  const { subjectToken, id } = await issue(reader, { actorId: 'sam' })
+  const { body, text } = await exchange(reader, {
+    ...{ subject_token: subjectToken, resource: 'https://api.example.com/opaque' },
+    ...withActor(await engineersToken(reader.issuer)),
   })
-  const exchanged = await post('/oidc/token', {
-    ...{ grant_type: TOKEN_EXCHANGE, client_id: 'spa', resource: 'https://api.example.com/opaque' },
-    ...{ subject_token: body.subjectToken, subject_token_type: ACCESS_TOKEN_TYPE },
-    ...withActor(await engineersToken(`${baseUrl}/oidc`)),
-  })
-  const token: string = exchanged.body.access_token
-  const active = async () => {
-    const backend = credentials(machineClient())
-    return (await post('/oidc/token/introspection', { token }, backend.headers)).body.active
-  }
-  expect(await active(), exchanged.text).to.equal(true)
-  await send(headers.get('location') ?? '', { method: 'DELETE', headers: { authorization } })
+  const active = async () => (await introspect(reader, body.access_token)).active
+  expect(await active(), text).to.equal(true)
+  await revoke(reader, id)
   expect(await active()).to.equal(false)
 }
 

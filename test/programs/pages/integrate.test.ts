@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { API } from '../../../fixtures/deployment.ts'
+import { API, addressesOf } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import {
   blocksOf,
@@ -13,7 +13,8 @@ import {
   typescriptOf,
   whileServing,
 } from '../../../fixtures/markdown.ts'
-import { expectWholeFlow, readersManagementToken } from '../../../fixtures/readers-flow.ts'
+import { expectWholeFlow } from '../../../fixtures/readers-flow.ts'
+import { postSubjectToken } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 
 const FROM_NOTHING = blocksOf(readPage('docs/integrate.md')).filter(
@@ -140,7 +141,12 @@ describe('docs: integrate', () => {
           code: program.replace('new Provider(issuer', `new Provider(issuer.replace('/oidc', '${issuer}')`),
           discovery: `${issuer}/.well-known/openid-configuration`,
         },
-        async (baseUrl) => expectWholeFlow(baseUrl, { issuer, api }),
+        (baseUrl) =>
+          expectWholeFlow(baseUrl, {
+            issuer: baseUrl + issuer,
+            tokenEndpoint: `${baseUrl}${issuer}/token`,
+            subjectTokens: `${baseUrl}${api}/subject-tokens`,
+          }),
       )
 
     it('at the root, where the provider comes last', async () => {
@@ -187,18 +193,11 @@ async function expectHost(baseUrl: string): Promise<void> {
 
 /** Refusals reach the client as the API describes them, in every framework. */
 async function expectContractOfManagement(baseUrl: string): Promise<void> {
-  const url = `${baseUrl}/api/subject-tokens`
-  expect((await send(url)).body.error).to.equal('invalid_token')
-  const put = await send(url, { method: 'PUT' })
+  const reader = addressesOf(baseUrl)
+  expect((await send(reader.subjectTokens)).body.error).to.equal('invalid_token')
+  const put = await send(reader.subjectTokens, { method: 'PUT' })
   expect([put.status, put.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD, POST, DELETE'])
-  const malformed = await send(url, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${await readersManagementToken(baseUrl)}`,
-      'content-type': 'application/json',
-    },
-    body: '{"userId',
-  })
+  const malformed = await postSubjectToken(reader, '{"userId')
   expect([malformed.status, malformed.body?.error]).to.deep.equal([400, 'invalid_request'])
 }
 
