@@ -1,85 +1,74 @@
 /** The shop of the example on its own, with a provider that the test plays: its sign-in, and the end of its sessions. */
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
 import { expect } from 'chai'
-import { type CryptoKey, exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import type { JWTPayload } from 'jose'
+import type { JWK } from 'oidc-provider'
 import { shop as registered } from '../../../example/clients.ts'
 import { shopApplication } from '../../../example/shop/application.ts'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { now, stopClock } from '../../../fixtures/clock.ts'
+import { signJwt } from '../../../fixtures/jwts.ts'
+import { signingKey } from '../../../fixtures/keys.ts'
+import { type Listening, listen } from '../../../fixtures/listening.ts'
+import {
+  formOf,
+  JWKS,
+  METADATA,
+  publicPart,
+  respond,
+  respondJson,
+  startIssuer,
+  type TestIssuer,
+} from '../../../packages/resource-server/test/issuer.ts'
 
-const { client_id: clientId, client_secret: secret } = registered
+const { client_id: clientId, client_secret: secret = '' } = registered
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
-const { privateKey, publicKey } = await generateKeyPair('ES256')
-const other = await generateKeyPair('ES256')
 /** The provider has it, too, and does not sign for the shop with it. */
-const rsa = await generateKeyPair('RS256')
-const now = () => Math.floor(Date.now() / 1000)
-
-async function listen(server: Server): Promise<string> {
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+const RSA = signingKey('RS256')
 
 describe('example: the shop', () => {
-  let provider: Server
+  let provider: TestIssuer
   let issuer: string
-  let server: Server
+  let server: Listening
   let baseUrl: string
   let log: Record<string, unknown>[]
   /** The claims of the next ID token, besides those of every one. */
   let claims: JWTPayload
-  let hasKeys: boolean
   let signedOut: URLSearchParams[]
 
   beforeEach(async () => {
     log = []
     claims = { sub: 'alice', sid: 'a-session' }
-    hasKeys = true
     signedOut = []
-    provider = createServer(async (request, response) => {
-      const json = (body: object, status = 200) =>
-        response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
-      const { pathname } = new URL(request.url ?? '', issuer)
-      if (pathname === '/.well-known/openid-configuration')
-        return json({
-          issuer,
-          ...Object.fromEntries(
-            ['authorization', 'token', 'userinfo', 'end_session'].map((name) => [
-              `${name}_endpoint`,
-              `${issuer}/${name}`,
-            ]),
-          ),
-          jwks_uri: `${issuer}/keys`,
-          id_token_signing_alg_values_supported: ['ES256'],
-        })
-      if (pathname === '/keys')
-        return json(
-          { keys: await Promise.all([publicKey, rsa.publicKey].map((key) => exportJWK(key))) },
-          hasKeys ? 200 : 503,
-        )
-      if (pathname === '/userinfo') return json({ sub: claims.sub, name: `${claims.sub} by name` })
-      if (pathname === '/end_session') {
-        let body = ''
-        for await (const part of request) body += part
-        signedOut.push(new URLSearchParams(body))
-        return response.end()
-      }
-      const idToken = await new SignJWT({
-        iss: issuer,
-        aud: clientId,
-        iat: now(),
-        exp: now() + 300,
-        ...claims,
-      })
-        .setProtectedHeader({ alg: 'ES256' })
-        .sign(privateKey)
-      return json({ access_token: 'an-access-token', token_type: 'Bearer', id_token: idToken })
+    provider = await startIssuer()
+    issuer = provider.issuer
+    provider.keys.push(publicPart(RSA))
+    const { routes } = provider
+    routes.set(METADATA, (_, response) =>
+      respondJson(response, {
+        issuer,
+        authorization_endpoint: `${issuer}/authorization`,
+        token_endpoint: `${issuer}/token`,
+        userinfo_endpoint: `${issuer}/userinfo`,
+        end_session_endpoint: `${issuer}/end_session`,
+        jwks_uri: `${issuer}/jwks`,
+        id_token_signing_alg_values_supported: ['ES256'],
+      }),
+    )
+    routes.set('/oidc/token', async (_, response) => {
+      const own = { iss: issuer, aud: clientId, iat: now(), exp: now() + 300, ...claims }
+      const id_token = await signJwt(own, { header: { typ: undefined } })
+      respondJson(response, { access_token: 'an-access-token', token_type: 'Bearer', id_token })
     })
-    issuer = await listen(provider)
-    server = createServer()
-    baseUrl = await listen(server)
+    routes.set('/oidc/userinfo', (_, response) =>
+      respondJson(response, { sub: claims.sub, name: `${claims.sub} by name` }),
+    )
+    routes.set('/oidc/end_session', async (request, response) => {
+      signedOut.push(await formOf(request))
+      response.end()
+    })
+    const http = createServer()
+    server = await listen(http)
+    baseUrl = server.baseUrl
     const app = shopApplication({
       ...{ issuer, baseUrl, desk: 'https://desk.example.com/' },
       nameOf: (actor) => `${actor} of support`,
@@ -87,13 +76,11 @@ describe('example: the shop', () => {
       log: (entry) => log.push(entry as Record<string, unknown>),
     })
     app.silent = true
-    server.on('request', app.callback())
+    http.on('request', app.callback())
   })
-  afterEach(() => {
-    for (const each of [provider, server]) {
-      each.closeAllConnections()
-      each.close()
-    }
+  afterEach(async () => {
+    await provider.close()
+    await server.close()
   })
 
   const get = (path: string, cookie = '') =>
@@ -213,8 +200,8 @@ describe('example: the shop', () => {
 
   interface LogoutToken {
     readonly claims?: JWTPayload
-    readonly header?: { readonly alg?: string; readonly typ?: string }
-    readonly key?: CryptoKey | Uint8Array
+    readonly header?: { readonly typ?: string }
+    readonly key?: JWK
   }
 
   const VALID = () => ({
@@ -222,10 +209,8 @@ describe('example: the shop', () => {
     ...{ iat: now(), exp: now() + 120, events: { [EVENT]: {} } },
   })
 
-  const logoutToken = ({ claims = {}, header = {}, key = privateKey }: LogoutToken = {}): Promise<string> =>
-    new SignJWT(JSON.parse(JSON.stringify({ ...VALID(), ...claims })))
-      .setProtectedHeader({ alg: 'ES256', typ: 'logout+jwt', ...header })
-      .sign(key)
+  const logoutToken = ({ claims = {}, header = {}, key }: LogoutToken = {}): Promise<string> =>
+    signJwt({ ...VALID(), ...claims }, { key, header: { typ: 'logout+jwt', ...header } })
 
   const tell = (token: string) =>
     fetch(`${baseUrl}/backchannel-logout`, {
@@ -281,11 +266,10 @@ describe('example: the shop', () => {
       'whose event is a text': () => ({ claims: { events: { [EVENT]: 'yes' } } }),
       'with a nonce': () => ({ claims: { nonce: 'n' } }),
       'that is an ID token by type': () => ({ header: { typ: 'JWT' } }),
-      'of another algorithm': () => ({ header: { alg: 'RS256' }, key: rsa.privateKey }),
-      'of another key': () => ({ key: other.privateKey }),
+      'of another algorithm': () => ({ key: RSA }),
+      'of another key': () => ({ key: signingKey() }),
       'signed with the secret of the shop': () => ({
-        header: { alg: 'HS256' },
-        key: new TextEncoder().encode(secret.padEnd(32, '-')),
+        key: { kty: 'oct', alg: 'HS256', k: Buffer.from(secret.padEnd(32, '-')).toString('base64url') },
       }),
       'of no text': () => '',
       'of other text': () => 'no token',
@@ -311,7 +295,7 @@ describe('example: the shop', () => {
 
     it('is not confirmed if the keys of the provider cannot be read, so that it comes again', async () => {
       const cookie = await session()
-      hasKeys = false
+      provider.routes.set(JWKS, (_, response) => respond(response, '', { status: 503 }))
       expect((await tell(await logoutToken())).status).to.equal(500)
       expect(await stateOf(cookie)).to.include({ state: 'open' })
     })
