@@ -1,13 +1,11 @@
 /** Whom the backend of the example takes for an engineer, by what introspection says of the access token. */
-
-import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { expect } from 'chai'
 import Koa from 'koa'
 import { authenticate } from '../../../example/backend/authenticate.ts'
 import { sendRefusals } from '../../../example/backend/refusal.ts'
 import { supportDesk } from '../../../example/clients.ts'
 import { send } from '../../../fixtures/http.ts'
+import { whileListening } from '../../../fixtures/listening.ts'
 
 const OWN = { active: true, client_id: supportDesk.client_id, sub: 'sam' }
 
@@ -18,14 +16,10 @@ async function statusFor(claims: object): Promise<number> {
   app.use((ctx) => {
     ctx.status = 204
   })
-  const server = createServer(app.callback()).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = Object(server.address())
-  try {
-    return (await send(`http://127.0.0.1:${port}/`, { headers: { authorization: 'Bearer a' } })).status
-  } finally {
-    server.close()
-  }
+  const { status } = await whileListening(app.callback(), (baseUrl) =>
+    send(baseUrl, { headers: { authorization: 'Bearer a' } }),
+  )
+  return status
 }
 
 describe('an engineer, for the backend of the example', () => {

@@ -1,7 +1,4 @@
 /** The integrator's backend of the example, called directly: who may call it, for what, and how it refuses. */
-import { once } from 'node:events'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { expect } from 'chai'
 import Koa from 'koa'
@@ -11,8 +8,10 @@ import { startExample } from '../../../example/deployment.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { type HttpResponse, send } from '../../../fixtures/http.ts'
+import { whileListening } from '../../../fixtures/listening.ts'
+import { postToken } from '../../../fixtures/requests.ts'
 import { createImpersonationClient } from '../../../packages/client/src/index.ts'
-import { exchangeOf, postToken, signIn, startEach, withToken } from './flow.ts'
+import { exchangeOf, signIn, startEach, withToken } from './flow.ts'
 
 const VALID = { userId: 'alice', reason: 'A teapot is missing', ticketId: 'T-1' }
 const VIEW = 'request-impersonation'
@@ -64,7 +63,11 @@ describe('the backend of the example', () => {
       body: JSON.stringify(body),
     })
   const exchange = (subjectToken: string): Promise<HttpResponse> =>
-    postToken(example, { ...exchangeOf(example, subjectToken), ...withActor(engineer) }, supportDesk)
+    postToken(
+      example,
+      { ...exchangeOf(example, subjectToken), ...withActor(engineer) },
+      { client: supportDesk },
+    )
   /** Another backend, with the same client. */
   const other = () => {
     const { client_id: clientId, client_secret: clientSecret } = supportBackend
@@ -392,16 +395,14 @@ describe('the backend of the example', () => {
       const addresses = { issuer: `${baseUrl}/oidc`, console: `${baseUrl}/impersonations`, ...apis }
       const log: object[] = []
       app.use(supportBackendRouter(app, { ...addresses, log: (entry) => log.push(entry) }).routes())
-      const server = createServer(app.callback()).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-      try {
-        if (isKnown) expect((await request({ baseUrl: own })).status).to.equal(200)
-      } finally {
-        await provider.close()
-      }
-      const { status, headers, body } = await request({ baseUrl: own })
-      server.close()
+      const { status, headers, body } = await whileListening(app.callback(), async (own) => {
+        try {
+          if (isKnown) expect((await request({ baseUrl: own })).status).to.equal(200)
+        } finally {
+          await provider.close()
+        }
+        return request({ baseUrl: own })
+      })
       expect([status, body.error]).to.deep.equal([503, 'temporarily_unavailable'])
       expect(headers.get('retry-after')).to.match(/^\d+$/)
       expect(log.at(-1)).to.include({ event: 'backend.provider_unavailable' })

@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -13,9 +12,13 @@ import { startExample } from '../../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
+import { type Addresses, addressesOf } from '../../../fixtures/deployment.ts'
 import { form, type Parameters, send } from '../../../fixtures/http.ts'
+import { listen } from '../../../fixtures/listening.ts'
+import { postRevocation } from '../../../fixtures/management.ts'
 import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
-import { type Address, exchangeOf, postToken, signIn, startEach, withToken } from './flow.ts'
+import { managementToken, postSubjectToken, postToken } from '../../../fixtures/requests.ts'
+import { exchangeOf, signIn, startEach, withToken } from './flow.ts'
 
 const EXAMPLE = path.resolve(import.meta.dirname, '../../../example')
 const A_SUBJECT_TOKEN = /(sub|ses)_[\w-]{65}/
@@ -124,11 +127,10 @@ describe('the example', () => {
         return stderr
       }
       expect(await why('three')).to.match(/^The example could not start: .*port/m)
-      const taken = createServer().listen(0, '127.0.0.1')
-      await once(taken, 'listening')
-      const { port } = taken.address() as AddressInfo
-      const said = await why(String(port))
-      taken.close()
+      const taken = await listen(createServer())
+      const { port } = new URL(taken.baseUrl)
+      const said = await why(port)
+      await taken.close()
       expect(said).to.match(
         new RegExp(`^The example could not start: port ${port} is taken\\. .*PORT=\\d+ npm start`, 'm'),
       )
@@ -212,11 +214,11 @@ describe('the example', () => {
     /** What the orders API does with a token that it received. */
     const passOn = (token: string, resource = `${example.baseUrl}/billing-api`) => {
       const request = { ...exchangeOf(example, token), resource, scope: 'payments:read' }
-      return postToken(example, request, ordersApiClient)
+      return postToken(example, request, { client: ordersApiClient })
     }
 
     it('require an access token of their own, and let no browser keep what they show', async () => {
-      const foreign = await managementToken(example)
+      const foreign = await tokenOfBackend(example)
       for (const path of ['/orders-api/orders', '/billing-api/payments']) {
         const bare = await at(path)
         expect([bare.status, bare.headers.get('cache-control')], path).to.deep.equal([401, 'no-store'])
@@ -293,12 +295,12 @@ describe('the example', () => {
         postToken(
           example,
           { grant_type: 'client_credentials', resource: `${baseUrl}/${api}` },
-          supportBackend,
+          { client: supportBackend },
         )
       for (const { body } of [
         await asBackend('orders-api'),
         await asBackend('billing-api'),
-        await postToken(example, toBilling, supportDesk),
+        await postToken(example, toBilling, { client: supportDesk }),
         await passOn(token, `${baseUrl}/api`),
       ])
         expect(body.error).to.equal('invalid_target')
@@ -308,11 +310,10 @@ describe('the example', () => {
       const token = await impersonate(example, 'orders:read payments:read')
       const passed = (await passOn(token)).body.access_token
       expect((await payments(passed)).status).to.equal(200)
-      const may = await managementToken(example, 'subject-tokens:revoke')
+      const may = await tokenOfBackend(example, 'subject-tokens:revoke')
       const revocation = { userId: 'alice', by: 'robin', reason: 'a test' }
-      expect((await postManagement(example, '/revocations', may, revocation)).body).to.deep.equal({
-        revoked: 1,
-      })
+      const stopped = await postRevocation(example, revocation, { token: may })
+      expect(stopped.body).to.deep.equal({ revoked: 1 })
       // The orders API does not know yet, but the provider does.
       expect((await orders(token)).body)
         .to.include({ customer: 'alice' })
@@ -330,7 +331,7 @@ describe('the example', () => {
 
     it('have no colleague as their customer', async () => {
       const request = { ...ISSUE, userId: 'robin' }
-      const { status } = await postManagement(example, '', await managementToken(example), request)
+      const { status } = await postSubjectToken(example, request, await tokenOfBackend(example))
       expect(status).to.equal(403)
     })
   })
@@ -353,7 +354,7 @@ async function printedRequests({ stdout }: ChildProcess): Promise<string> {
 /** An exchange that the server has begun to read: it has asked for the body. */
 async function exchangeUnderWay(baseUrl: string) {
   const body = form({
-    ...(await exchangeOfAlice({ baseUrl })),
+    ...(await exchangeOfAlice(addressesOf(baseUrl))),
     client_id: supportDesk.client_id,
   }).toString()
   const sent = request(`${baseUrl}/oidc/token`, {
@@ -406,27 +407,15 @@ function tampering(): string {
 
 const ISSUE = { userId: 'alice', actorId: 'sam', context: { reason: 'a test', ticketId: 'T-2' } }
 
-async function managementToken(address: Address, scope = 'subject-tokens:create'): Promise<string> {
-  const request = { grant_type: 'client_credentials', resource: `${address.baseUrl}/api`, scope }
-  return (await postToken(address, request, supportBackend)).body.access_token
+const tokenOfBackend = (example: Addresses, scope = 'subject-tokens:create'): Promise<string> =>
+  managementToken(example, { client: supportBackend, scope })
+
+async function exchangeOfAlice(example: Addresses): Promise<Parameters> {
+  const { body } = await postSubjectToken(example, ISSUE, await tokenOfBackend(example))
+  return { ...exchangeOf(example, body.subjectToken), ...withActor(await signIn(example)) }
 }
 
-const postManagement = ({ baseUrl }: Address, path: string, token: string, body: object) =>
-  send(
-    `${baseUrl}/api/subject-tokens${path}`,
-    withToken(token, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    }),
-  )
-
-async function exchangeOfAlice(address: Address): Promise<Parameters> {
-  const { body } = await postManagement(address, '', await managementToken(address), ISSUE)
-  return { ...exchangeOf(address, body.subjectToken), ...withActor(await signIn(address)) }
-}
-
-async function impersonate(address: Address, scope: string): Promise<string> {
-  const request = { ...(await exchangeOfAlice(address)), scope }
-  return (await postToken(address, request, supportDesk)).body.access_token
+async function impersonate(example: Addresses, scope: string): Promise<string> {
+  const request = { ...(await exchangeOfAlice(example)), scope }
+  return (await postToken(example, request, { client: supportDesk })).body.access_token
 }

@@ -2,26 +2,26 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { ClientMetadata } from 'oidc-provider'
 import { deskCallback, supportDesk } from '../../../example/clients.ts'
 import { startExample } from '../../../example/deployment.ts'
+import { type Addresses, addressesOf } from '../../../fixtures/deployment.ts'
 import { engineersToken } from '../../../fixtures/engineers-sign-in.ts'
-import { credentials, form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
+import type { Parameters } from '../../../fixtures/http.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/index.ts'
 
-export interface Address {
-  readonly baseUrl: string
-}
+type Address = Pick<Addresses, 'baseUrl'>
 
 /** An example that starts before each test of this `describe`, and fills this in. */
 export function startEach() {
-  const world = { baseUrl: '', folder: '', log: [] as Record<string, unknown>[], close: async () => {} }
+  const log: Record<string, unknown>[] = []
+  const world = { ...addressesOf(''), folder: '', log, close: async () => {} }
   beforeEach(async () => {
     world.folder = mkdtempSync(path.join(tmpdir(), 'impersonation-example-'))
-    world.log.length = 0
+    log.length = 0
     const storage = path.join(world.folder, 'test.sqlite')
-    const log = (entry: object) => void world.log.push(entry as Record<string, unknown>)
-    Object.assign(world, await startExample({ port: 0, storage, log }))
+    const write = (entry: object) => void log.push(entry as Record<string, unknown>)
+    const { baseUrl, close } = await startExample({ port: 0, storage, log: write })
+    Object.assign(world, addressesOf(baseUrl), { close })
   })
   afterEach(async () => {
     await world.close()
@@ -37,15 +37,6 @@ export const signIn = ({ baseUrl }: Address, account = 'sam'): Promise<string> =
     callback: deskCallback(baseUrl),
     answers: [{ account }, { decision: 'allow' }],
   })
-
-export function postToken(
-  { baseUrl }: Address,
-  parameters: Parameters,
-  client: ClientMetadata,
-): Promise<HttpResponse> {
-  const { headers, body } = credentials(client)
-  return send(`${baseUrl}/oidc/token`, { method: 'POST', headers, body: form({ ...parameters, ...body }) })
-}
 
 /** The form by which the desk exchanges a subject token. */
 export const exchangeOf = ({ baseUrl }: Address, subjectToken: string): Parameters => ({

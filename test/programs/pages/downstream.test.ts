@@ -1,12 +1,12 @@
 /** docs/downstream.md: its programs run, and the requests of its walkthroughs are sent, one by one. */
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata, ResourceServer } from 'oidc-provider'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { API, type Deployment, OPAQUE_API, RESOURCES, startDeployment } from '../../../fixtures/deployment.ts'
 import { form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
+import { type Listening, listen } from '../../../fixtures/listening.ts'
 import { manage } from '../../../fixtures/management.ts'
 import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
 import { viewed } from '../../../fixtures/on-behalf-of.ts'
@@ -42,7 +42,7 @@ const api = (client_id: string, metadata: Partial<ClientMetadata>): ClientMetada
 describe('docs: downstream', () => {
   let deployment: Deployment
   let programs: Programs
-  let server: Server
+  let server: Listening
   /** Its resource indicator is where it is reached. */
   let billing: string
   let verifyBilling: Verifier
@@ -50,7 +50,7 @@ describe('docs: downstream', () => {
 
   before(async () => {
     server = await startBilling()
-    billing = `http://127.0.0.1:${Object(server.address()).port}`
+    billing = server.baseUrl
     const mayGo = { token_exchange_audiences: [API], token_exchange_resources: [billing] }
     clients = {
       orders: api('orders-api', mayGo),
@@ -81,24 +81,21 @@ describe('docs: downstream', () => {
   })
   after(async () => {
     programs.remove()
-    server.closeAllConnections()
-    server.close()
+    await server.close()
     await deployment.close()
   })
 
   /** The billing API: it says what its verifier makes of the request. */
-  async function startBilling(): Promise<Server> {
-    const started = createServer((request, response) => {
-      verifyBilling(request).then(
-        ({ user, actor, through, impersonated, scopes }) =>
-          response.end(JSON.stringify({ user, actor, through, impersonated, scopes })),
-        ({ status }: Unauthorized) => response.writeHead(status).end(),
-      )
-    })
-    started.listen(0, '127.0.0.1')
-    await once(started, 'listening')
-    return started
-  }
+  const startBilling = () =>
+    listen(
+      createServer((request, response) => {
+        verifyBilling(request).then(
+          ({ user, actor, through, impersonated, scopes }) =>
+            response.end(JSON.stringify({ user, actor, through, impersonated, scopes })),
+          ({ status }: Unauthorized) => response.writeHead(status).end(),
+        )
+      }),
+    )
 
   const SCOPE = 'orders:read invoices:read'
   /** Alice's own, from an application in which she has signed in. */

@@ -1,12 +1,12 @@
 /** The programs of docs/support-tool.md, run against a deployment: an engineer views a customer, and it ends. */
-import { once } from 'node:events'
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import { expect } from 'chai'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../../fixtures/clients.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { type Listening, listen } from '../../../fixtures/listening.ts'
 import { list, postRevocation } from '../../../fixtures/management.ts'
 import { type Programs, programsOf, runnable, whileServing } from '../../../fixtures/markdown.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
@@ -18,7 +18,7 @@ const REQUEST = { userId: 'alice', reason: 'order is missing', ticketId: 'T-1' }
 describe('docs: support tool', () => {
   let deployment: Deployment
   let programs: Programs
-  let api: Server
+  let api: Listening
   let backendUrl: string
   let engineersToken: string
 
@@ -38,7 +38,7 @@ describe('docs: support tool', () => {
   })
   after(async () => {
     programs.remove()
-    api.close()
+    await api.close()
     await deployment.close()
   })
 
@@ -57,14 +57,12 @@ describe('docs: support tool', () => {
 
   /** The page's module, once for each tab. */
   async function openTab(name: string) {
-    const address = api.address()
-    const port = typeof address === 'object' ? address?.port : undefined
     const code = programs
       .code('my-view.ts')
       .replace('https://id.example.com/oidc', deployment.issuer)
       .replace('https://desk.example.com', backendUrl)
       .replace('resource: API', `resource: '${OPAQUE_API}'`)
-      .replace(`API = '${API}'`, `API = 'http://127.0.0.1:${port}'`)
+      .replace(`API = '${API}'`, `API = '${api.baseUrl}'`)
       .replace("('impersonation')", "('impersonation').unref()")
       .replace('5000', '50')
     const page = await import(pathToFileURL(programs.write(`${name}.ts`, code)).href)
@@ -195,7 +193,7 @@ describe('docs: support tool', () => {
     expect((await postRevocation(deployment, body)).body).to.deep.equal({ revoked: 1 })
 })
 
-async function startApi({ issuer }: Deployment): Promise<Server> {
+function startApi({ issuer }: Deployment): Promise<Listening> {
   const introspection = { clientId: 'resource-server', clientSecret: 'resource-server-secret' }
   const verify = createVerifier({ issuer, audience: OPAQUE_API, introspection })
   const server = createServer((req, res) => {
@@ -204,7 +202,5 @@ async function startApi({ issuer }: Deployment): Promise<Server> {
       (error: Unauthorized) => res.writeHead(error.status, error.headers).end(JSON.stringify(error.body)),
     )
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return server
+  return listen(server)
 }
