@@ -51,14 +51,6 @@ const FAULTS: readonly Fault[] = [
     mended: true,
   },
   {
-    is: 'an invalid index',
-    made: {
-      postgres: [`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'subject_tokens_open'::REGCLASS`],
-    },
-    said: `the index subject_tokens_open is invalid, because it was not finished: ${RUN}`,
-    mended: true,
-  },
-  {
     is: 'an index on other columns',
     made: {
       sqlite: ['DROP INDEX subject_tokens_open', 'CREATE INDEX subject_tokens_open ON subject_tokens (open)'],
@@ -81,33 +73,6 @@ const FAULTS: readonly Fault[] = [
       postgres: `the column subject_token_stops.cause is missing: add it as VARCHAR(64) COLLATE "C", or ${RECREATE}`,
       mysql: `the column subject_token_stops.cause is missing: add it as VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, or ${RECREATE}`,
     },
-  },
-  {
-    is: 'a column of another type',
-    made: {
-      sqlite: [
-        'ALTER TABLE subject_token_stops RENAME COLUMN cause TO gone',
-        'ALTER TABLE subject_token_stops ADD COLUMN cause BLOB',
-      ],
-      postgres: [
-        'DROP VIEW subject_token_records',
-        'ALTER TABLE subject_token_stops ALTER COLUMN cause TYPE TEXT',
-      ],
-      mysql: ['ALTER TABLE subject_token_stops MODIFY cause INT'],
-    },
-    said: {
-      sqlite: `the column subject_token_stops.cause is BLOB, not TEXT: change it, or ${RECREATE}`,
-      postgres: `the column subject_token_stops.cause is TEXT, not VARCHAR(64) COLLATE "C": change it, or ${RECREATE}`,
-      mysql: `the column subject_token_stops.cause is INT, not VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin: change it, or ${RECREATE}`,
-    },
-  },
-  {
-    is: 'a key that is missing',
-    made: {
-      postgres: ['ALTER TABLE subject_token_uses DROP CONSTRAINT subject_token_uses_pkey'],
-      mysql: ['ALTER TABLE subject_token_uses DROP PRIMARY KEY'],
-    },
-    said: `the key (issuer, token_id) of subject_token_uses is missing: add it, or ${RECREATE}`,
   },
   {
     is: 'a step that was not applied',

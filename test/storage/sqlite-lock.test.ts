@@ -1,6 +1,4 @@
 /** A SQLite file that someone else has locked is waited for, and the event loop goes on meanwhile. */
-import path from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
@@ -59,16 +57,5 @@ describe('a SQLite that a transaction of this process has locked', () => {
     })
     const error: unknown = await failed.catch((thrown: unknown) => thrown)
     expect(String(error)).to.include('SQLITE_BUSY')
-  })
-
-  it('is opened when it is not locked any more', async () => {
-    const storage = path.join(path.dirname(database.url.slice('sqlite:'.length)), 'fresh.sqlite')
-    const holder = new DatabaseSync(storage)
-    holder.exec('CREATE TABLE t (a INTEGER); BEGIN EXCLUSIVE')
-    const opening = database.connect({ storage }).query('SELECT a FROM t')
-    await new Promise((resolve) => setTimeout(resolve, 200))
-    holder.exec('COMMIT')
-    holder.close()
-    expect((await opening)[0]).to.deep.equal([])
   })
 })
