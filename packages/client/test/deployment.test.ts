@@ -169,32 +169,6 @@ describe('client: a deployment', () => {
     expect(await open()).to.deep.equal([])
   })
 
-  it('lists what is live, was replayed, or had no actor, and what is of a time', async () => {
-    const backend = connect()
-    const web = connectWeb()
-    const ids = (filters: ListRequest) => idsOf({ userId: 'dave', ...filters })
-    const unspent = await backend.issue({ userId: 'dave' })
-    const live = await backend.issue({ userId: 'dave' })
-    const replayed = await backend.issue({ userId: 'dave' })
-    await web.exchange({
-      subjectToken: live.subjectToken,
-      actorToken: await actorToken(deployment),
-      resource: API,
-    })
-    await web.exchange({ subjectToken: replayed.subjectToken, resource: API })
-    await errorOf(web.exchange({ subjectToken: replayed.subjectToken, resource: API }))
-
-    expect(await ids({ live: true })).to.deep.equal([live.id])
-    expect(await ids({ replayed: true })).to.deep.equal([replayed.id])
-    expect(await ids({ withoutActor: true })).to.deep.equal([replayed.id])
-    expect(await ids({ replayed: false })).to.deep.equal([live.id, unspent.id])
-    const { createdAt } = await backend.get(unspent.id)
-    expect(await ids({ createdAfter: createdAt, createdBefore: createdAt + 60 })).to.have.length(3)
-    expect(await ids({ createdBefore: createdAt })).to.deep.equal([])
-    expect((await backend.get(replayed.id)).replay).to.include({ clientId: 'web' })
-    expect((await backend.get(live.id)).accessToken).to.have.property('jti')
-  })
-
   describe('authenticates', () => {
     const ways: [title: string, options: Partial<ImpersonationClientOptions>][] = [
       ['by secret', {}],
@@ -288,14 +262,6 @@ describe('client: a deployment', () => {
       }
       const [one, other] = tokens.map(({ accessToken }) => decodeJwt(accessToken).jti)
       expect(one).not.to.equal(other)
-    })
-
-    it('resolves to no scope unless one is requested', async () => {
-      const token = await connectApi().onBehalfOf({
-        subjectToken: await ownToken(deployment),
-        resource: BILLING,
-      })
-      expect(token).to.have.all.keys('accessToken', 'expiresIn')
     })
 
     it('rejects with what the provider says, and holds no token', async () => {

@@ -30,7 +30,7 @@ describe('client: a stand-in', () => {
   }
 
   describe('sends', () => {
-    it('issue as it was given, to the address of the API, with a token for its name', async () => {
+    it('issue and issueSession as they were given, to the address of the API, with a token for its name', async () => {
       standIn = await startStandIn({ api: created })
       const { issuer } = standIn
       const managementResource = 'https://id.example.com/api'
@@ -38,13 +38,13 @@ describe('client: a stand-in', () => {
       const client = createImpersonationClient({ ...BACKEND, issuer, managementResource, managementUrl })
       const request = { userId: 'alice', context: { ticketId: 'T-1' }, actorId: undefined }
       expect(await client.issue(request)).to.deep.equal({ ...ISSUED, id: ID })
-      expect(standIn.apiRequests).to.deep.equal([
-        {
-          method: 'POST',
-          url: '/internal/subject-tokens',
-          authorization: 'Bearer token-1',
-          body: '{"userId":"alice","context":{"ticketId":"T-1"}}',
-        },
+      const session = { userId: 'alice', actorId: 'bob', clientId: 'shop', scope: 'openid', expiresIn: 60 }
+      expect(await client.issueSession(session)).to.deep.equal({ ...ISSUED, id: ID })
+      const post = { method: 'POST', url: '/internal/subject-tokens', authorization: 'Bearer token-1' }
+      const [exchange, ...sessions] = standIn.apiRequests
+      expect(exchange).to.deep.equal({ ...post, body: '{"userId":"alice","context":{"ticketId":"T-1"}}' })
+      expect(sessions.map(({ body, ...request }) => ({ ...request, body: JSON.parse(body) }))).to.deep.equal([
+        { ...post, body: { ...session, use: 'session' } },
       ])
       const [token] = standIn.tokenRequests
       expect(Object.fromEntries(new URLSearchParams(token?.body))).to.deep.equal({

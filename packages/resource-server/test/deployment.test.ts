@@ -146,13 +146,6 @@ describe('resource server: with a provider', () => {
       await expectInvalidToken(at(name, token))
   })
 
-  it('refuses an opaque token at once when it was stopped', async () => {
-    const { accessToken, id } = await viewed(deployment, { resource: OPAQUE_API, scope: SCOPE })
-    expect(await at('opaque', accessToken)).to.include({ user: 'alice' })
-    expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
-    await expectInvalidToken(at('opaque', accessToken), 'not active')
-  })
-
   interface Tree {
     readonly orders: string
     readonly billing: string

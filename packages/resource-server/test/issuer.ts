@@ -117,6 +117,10 @@ export async function startIssuer(): Promise<TestIssuer> {
   return own
 }
 
+/** A JWS of this header that no one signed. */
+export const forged = (header: unknown, payload = 'e30', signature = 'AAAA'): string =>
+  `${Buffer.from(JSON.stringify(header)).toString('base64url')}.${payload}.${signature}`
+
 /** A JWS of any header and payload, signed as the issuer signs: what no library would make. */
 export function signAnything(header: Changes, payload: string): string {
   const head = { alg: 'ES256', kid: SIGNING_KEY.kid, typ: 'at+jwt', ...header }

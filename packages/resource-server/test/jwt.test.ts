@@ -9,6 +9,7 @@ import {
   AUDIENCE,
   type Changes,
   claimsOf,
+  forged,
   JWKS,
   NOW,
   OTHER_KEY,
@@ -151,9 +152,9 @@ describe('resource server: JWT', () => {
   it('refuses alg none, with and without signature', async () => {
     const body = encode(claimsOf(issuer.issuer))
     for (const alg of ['none', 'None', 'NONE', '', undefined, null, 0, ['ES256']]) {
-      const head = encode({ alg, typ: 'at+jwt', kid: SIGNING_KEY.kid })
-      await expectInvalidToken(verify(withBearer(`${head}.${body}.`)))
-      await expectInvalidToken(verify(withBearer(`${head}.${body}.AAAA`)))
+      const head = { alg, typ: 'at+jwt', kid: SIGNING_KEY.kid }
+      for (const signature of ['', 'AAAA'])
+        await expectInvalidToken(verify(withBearer(forged(head, body, signature))))
     }
   })
 
@@ -189,7 +190,7 @@ describe('resource server: JWT', () => {
     const asked = issuer.asked.length
     const valid = await issuer.token()
     const [head = '', body = '', signature = ''] = valid.split('.')
-    const jwe = `${encode({ alg: 'dir', enc: 'A128GCM' })}....`
+    const jwe = `${forged({ alg: 'dir', enc: 'A128GCM' }, '', '')}..`
     const junk = [
       '.',
       '..',
@@ -201,8 +202,8 @@ describe('resource server: JWT', () => {
       `${head}..${signature}`,
       `.${body}.${signature}`,
       `${valid}.`,
-      `${encode('text')}.${body}.${signature}`,
-      `${encode([])}.${body}.${signature}`,
+      forged('text', body, signature),
+      forged([], body, signature),
       `${Buffer.from('{').toString('base64url')}.${body}.${signature}`,
       `${head}.${body}.${'A'.repeat(86)}=`,
     ]

@@ -4,6 +4,7 @@ import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import type { Verifier } from '../src/index.ts'
 import {
   type Changes,
+  forged,
   JWKS,
   METADATA,
   OTHER_KEY,
@@ -89,13 +90,8 @@ describe('resource server: keys', () => {
     it('is not looked for when a token is refused by its header alone', async () => {
       await accepted()
       issuer.clock.tick(5)
-      for (const header of [
-        { alg: 'none', kid: 'x' },
-        { alg: 'HS256', kid: 'x' },
-      ]) {
-        const head = Buffer.from(JSON.stringify({ typ: 'at+jwt', ...header })).toString('base64url')
-        await expectInvalidToken(verify(withBearer(`${head}.e30.AAAA`)))
-      }
+      for (const alg of ['none', 'HS256'])
+        await expectInvalidToken(verify(withBearer(forged({ typ: 'at+jwt', alg, kid: 'x' }))))
       expect(issuer.timesAsked(JWKS)).to.equal(1)
     })
 

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose'
 import { assertSender } from '../src/dpop.ts'
 import { Refused } from '../src/errors.ts'
+import { forged } from './issuer.ts'
 
 describe('resource server: a proof', () => {
   const reasonOfProof = (proof: string, jkt = 'a-key'): Promise<unknown> =>
@@ -20,8 +21,8 @@ describe('resource server: a proof', () => {
 
   /** Of a proof that this key did not sign. */
   const reasonOfForgery = async (jwk: JWK, alg = 'RS256'): Promise<unknown> => {
-    const header = Buffer.from(JSON.stringify({ typ: 'dpop+jwt', alg, jwk })).toString('base64url')
-    return reasonOfProof(`${header}.e30.${'A'.repeat(86)}`, await calculateJwkThumbprint(jwk))
+    const proof = forged({ typ: 'dpop+jwt', alg, jwk }, 'e30', 'A'.repeat(86))
+    return reasonOfProof(proof, await calculateJwkThumbprint(jwk))
   }
   /** The smallest odd number of so many bits, after so many bytes of zero. */
   const odd = (bits: number, zeros = 0): string => {
