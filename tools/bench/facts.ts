@@ -13,7 +13,6 @@ import { measureStatusList } from './facts-status.ts'
 import { countMonth, type Filled, killAll, timed, withFilled } from './facts-work.ts'
 import { type Facts, Ledger } from './ledger.ts'
 import type { Options } from './options.ts'
-import * as report from './report.ts'
 
 type Tell = (text: string) => void
 
@@ -80,10 +79,7 @@ export async function measureFacts(options: Options, tell: Tell): Promise<void> 
   await measureStatusList(ledger.of('status list'))
   tell('')
   console.log(ledger.table())
-  const { lines, missed } = ledger
-  console.log(
-    `\n${report.writeResult('facts.json', { takenAt: new Date().toISOString(), machine: report.MACHINE, options, lines })}`,
-  )
+  const { missed } = ledger
   console.log(missed === 0 ? '\nEvery fact holds.' : `\n${missed} MISSED.`)
   process.exitCode = missed === 0 ? 0 : 1
 }

@@ -22,7 +22,7 @@ export interface Facts {
 }
 
 export class Ledger {
-  readonly lines: Line[] = []
+  readonly #lines: Line[] = []
   readonly #factor: number
 
   /** @param factor of every limit that fails the run. */
@@ -31,12 +31,12 @@ export class Ledger {
   }
 
   get missed(): number {
-    return this.lines.filter(({ verdict }) => verdict === 'MISSED').length
+    return this.#lines.filter(({ verdict }) => verdict === 'MISSED').length
   }
 
   of(about: string): Facts {
     const add = (fact: string, line: Omit<Line, 'fact'>) =>
-      void this.lines.push({ fact: `${about}: ${fact}`, ...line })
+      void this.#lines.push({ fact: `${about}: ${fact}`, ...line })
     return {
       atMost: (fact, measured, given, unit = '') => {
         const limit = given * this.#factor
@@ -61,7 +61,7 @@ export class Ledger {
       value === undefined ? '' : `${value.toLocaleString('en', { maximumFractionDigits: 2 })}${unit}`
     return report.table(
       ['fact', 'limit', 'measured', ''],
-      this.lines.map(({ fact, limit, measured, unit, verdict }) => [
+      this.#lines.map(({ fact, limit, measured, unit, verdict }) => [
         fact,
         text(limit, unit),
         text(measured, unit),

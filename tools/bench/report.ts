@@ -1,10 +1,6 @@
-/** Figures for people, and as files under tools/bench/results. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+/** Figures for people. */
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
-import path from 'node:path'
 import type { Spread } from './measure.ts'
-
-const RESULTS = path.resolve(import.meta.dirname, 'results')
 
 /** The machine, and how busy it was before the run. */
 export const MACHINE = {
@@ -34,11 +30,3 @@ export const percent = (share: number): string => `${Math.round(share * 100)} %`
 export const megabytes = (bytes: number): string => `${whole(bytes / 2 ** 20)} MiB`
 export const milliseconds = (value: number | undefined): string => value?.toFixed(1) ?? '–'
 export const between = ({ min, max }: Spread): string => `${whole(min)}–${whole(max)}`
-
-/** Returns the path of the file. */
-export function writeResult(name: string, content: string | object): string {
-  mkdirSync(RESULTS, { recursive: true })
-  const file = path.join(RESULTS, name)
-  writeFileSync(file, typeof content === 'string' ? content : `${JSON.stringify(content, undefined, 2)}\n`)
-  return path.relative(process.cwd(), file)
-}

@@ -69,7 +69,6 @@ export async function measureTable(options: Options, tell: (text: string) => voi
   console.log(`\nPeak memory of the server: ${report.megabytes(peakOf(own))}\n`)
   console.log(aims.table())
   if (!isStated(options)) console.log('(the aims apply to postgres, ES256 and concurrency 32)')
-  save(options, starts, aims)
 }
 
 /** Every build anew: what V8 makes of a start differs from one to the next. */
@@ -192,11 +191,3 @@ function aimsOf(samples: Samples): Ledger {
 
 const peakOf = (samples: Samples): number =>
   Math.max(...Object.values(samples).flatMap((own) => own.map(({ peakMemory }) => peakMemory)))
-
-function save(options: Options, starts: readonly Start[], { lines: aims }: Ledger): void {
-  const { database, algorithm, concurrency } = options
-  const machine = report.MACHINE
-  const base = `${database}-${algorithm}-${concurrency}`
-  const taken = { takenAt: new Date().toISOString(), machine, options, aims, starts }
-  console.log(`\n${report.writeResult(`${base}.json`, taken)}`)
-}
