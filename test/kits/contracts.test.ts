@@ -127,7 +127,7 @@ describe('the contract of a store of subject tokens', () => {
       const { sessions, ...rest } = broken()
       const answering = { ...sessions, [name]: async () => undefined } as SessionStore
       const contract = contractOf(createMemoryStore, () => ({ ...rest, sessions: answering }))
-      const title = `sessions.${name} rejects where storage fails`
+      const title = `sessions.${name} rejects where storage fails, and quotes no hash`
       expect(await titlesOf(failuresOf(contract, ['sessions.']))).to.deep.equal([title])
     }
     const ready = contractOf(createMemoryStore, () => ({ ...broken(), ready: async () => {} }))

@@ -4,8 +4,15 @@ import { DATABASES, type Database, openDatabase } from '../../fixtures/databases
 import { beforeOn } from '../../fixtures/on-database.ts'
 import { findEntry, importStorage, type Storage } from '../../fixtures/rehearsal/version.ts'
 import { unpackRelease } from '../../fixtures/releases.ts'
-import { ENDS_AT, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
-import { all, BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
+import { sessionsIn, sessionUse } from '../../packages/store-contract/src/store/sessions.ts'
+import {
+  all,
+  BY_API,
+  ENDS_AT,
+  NOW,
+  newUse,
+  tokensIn,
+} from '../../packages/store-contract/src/store/tokens.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import type { SubjectTokenStore } from '../../src/tokens/store.ts'
 
@@ -45,7 +52,7 @@ describe('the version before sessions', () => {
         const { old, store, sessions } = both()
         const refusal: unknown = await store.ready?.().catch((error: unknown) => error)
         expect(refusal).to.have.property('forOperators').that.includes('oidc-impersonation migrate')
-        const { issuer, spend, newUse, insert } = ofOld()
+        const { issuer, spend, insert } = ofOld()
         const opaque = { accessToken: { format: 'opaque', expiresAt: ENDS_AT }, grantId: 'a-grant' } as const
         const spent = [await spend(), await spend(opaque)]
         const unspent = await insert()
@@ -84,10 +91,10 @@ describe('the version before sessions', () => {
 
       it('stops a token before it can open anything', async () => {
         const { old, store, sessions } = both()
-        const { issuer, issue, useOf, assertDue } = sessionsIn(store, sessions)
+        const { issuer, issue, assertDue } = sessionsIn(store, sessions)
         const token = await issue()
         await old.revoke(issuer, token.id, NOW, BY_API)
-        expect(await store.consume(token, NOW, useOf())).to.equal(false)
+        expect(await store.consume(token, NOW, sessionUse())).to.equal(false)
         await assertDue(NOW + 100_000, [], 'nothing was opened')
       })
     })

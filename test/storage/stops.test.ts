@@ -6,7 +6,7 @@ import { losingResults } from '../../fixtures/hooks.ts'
 import { itOn, onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { around } from '../../fixtures/runs.ts'
-import { BY_API, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
+import { BY_API, NOW, newUse, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
 import { createSubjectTokenStore, purge } from '../../src/sequelize/index.ts'
 import { endUnspent } from '../../src/sequelize/tokens/end-unspent.ts'
 import { numberOf } from '../../src/sequelize/tokens/place.ts'
@@ -49,7 +49,7 @@ onEachKind((kind) => {
         ['its last read', /^SELECT .* FROM subject_tokens t/s],
       ] as const) {
         it(`after ${after} is completed by the next: a revocation, of which one reports it, or a kill switch`, async () => {
-          const { issuer, insert, newUse, stored } = tokens
+          const { issuer, insert, stored } = tokens
           for (const complete of ['revocation', 'kill switch']) {
             const token = await insert({ userId: complete })
             const { id } = token
@@ -90,7 +90,7 @@ onEachKind((kind) => {
 
       for (const complete of ['revocation', 'kill switch']) {
         it(`before its tombstone is completed by the next ${complete}, so that no exchange can win any more`, async () => {
-          const { issuer, insert, newUse, stored } = tokens
+          const { issuer, insert, stored } = tokens
           const token = await insert()
           const broken = losing()
           await broken.store.find(issuer, token.id)
@@ -131,7 +131,7 @@ onEachKind((kind) => {
     })
 
     it('a kill switch of a name with many rows finds what is spent between its two walks', async () => {
-      const { issuer, insert, newUse, stored } = tokens
+      const { issuer, insert, stored } = tokens
       // So many that what is open and what lives are walked.
       await Promise.all(Array.from({ length: 1000 }, () => insert({ expiresAt: NOW })))
       const token = await insert()
@@ -227,7 +227,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
       const database = await openDatabase(kind)
       try {
         const store = createSubjectTokenStore(database.sequelize)
-        const { issuer, insert, newUse, stored } = tokensIn(store)
+        const { issuer, insert, stored } = tokensIn(store)
         const token = await insert()
         const id = kind === 'mysql' ? `X'${token.id}'` : `'${token.id}'`
         const spent: Promise<boolean>[] = []

@@ -4,8 +4,16 @@ import { losingResults } from '../../fixtures/hooks.ts'
 import { onEachKind } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { around, recordRuns } from '../../fixtures/runs.ts'
-import { ENDS_AT, LATER, sessionsIn } from '../../packages/store-contract/src/store/sessions.ts'
-import { BY_API, chainOf, NOW, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
+import { sessionsIn, sessionUse } from '../../packages/store-contract/src/store/sessions.ts'
+import {
+  BY_API,
+  chainOf,
+  ENDS_AT,
+  LATER,
+  NOW,
+  newUse,
+  tokensIn,
+} from '../../packages/store-contract/src/store/tokens.ts'
 import { text } from '../../src/sequelize/database/text.ts'
 import { databaseOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
@@ -32,9 +40,9 @@ onEachKind((kind) => {
     const idsOf = (revocations: readonly Revoked[]) => revocations.map(({ token }) => token.id).sort()
 
     it('costs as many statements as are said here, each', async () => {
-      const { issuer, insert, newToken, newUse, spend } = tokensIn(store)
+      const { issuer, insert, newToken, spend } = tokensIn(store)
       const lists = tokensIn(store)
-      const { issue, useOf, open, sessions, due, ...ofSessions } = opened()
+      const { issue, open, sessions, due, ...ofSessions } = opened()
       // An issuer that is new to the database costs more.
       await Promise.all([insert(), lists.insert(), ofSessions.insert()])
       await lists.spend({ actor: { sub: 'carol' } }, { userId: 'bob' })
@@ -67,8 +75,8 @@ onEachKind((kind) => {
           'a kill switch of no one',
           () => allOf(store.revokeWhere(issuer, { userId: 'no one' }, NOW, BY_API)),
         ],
-        [1, 'to open a session', () => store.consume(unopened, NOW, useOf())],
-        [1, 'to open it again', () => store.consume(unopened, NOW, useOf())],
+        [1, 'to open a session', () => store.consume(unopened, NOW, sessionUse())],
+        [1, 'to open it again', () => store.consume(unopened, NOW, sessionUse())],
         [1, 'to find what is due', () => due(LATER)],
         [1, 'a claim', () => sessions.claim(ofSessions.issuer, session, ENDS_AT, ENDS_AT + 1)],
         [1, 'an attempt', () => sessions.settle(ofSessions.issuer, session, { mark: ENDS_AT + 2, at: NOW })],
@@ -127,13 +135,13 @@ onEachKind((kind) => {
       })
 
       it('are told apart by what their application said first, also where that cannot be read', async () => {
-        const { issuer, open, openWith, useOf, sessions, stored, due } = opened()
+        const { issuer, open, openWith, sessions, stored, due } = opened()
         const { id: answered } = await open()
         for (const logout of ['gaveUp', 'confirmed'] as const)
           await sessions.settle(issuer, answered, { mark: ENDS_AT, logout, at: NOW })
         expect((await stored(answered)).use?.session?.logout).to.equal('gaveUp')
         await sessions.settle(issuer, answered, { mark: null, at: NOW })
-        const { id } = await openWith(useOf({ grantId: 'imp_grant' }))
+        const { id } = await openWith(sessionUse({ grantId: 'imp_grant' }))
         await database.sequelize.query('UPDATE subject_token_uses SET session_logout = 9')
         const { use } = await stored(id)
         expect(use).to.deep.include({ session: { logout: 'pending' }, grantId: 'imp_grant' })
@@ -405,7 +413,7 @@ onEachKind((kind) => {
       }
 
       it('leaves no rows where the token has expired', async () => {
-        const { newUse, insert, listed } = tokensIn(store)
+        const { insert, listed } = tokensIn(store)
         const token = await insert({ expiresAt: NOW })
         const late = newUse({ actor: chainOf(['mallory', 'niaj']) })
         expect(await store.consume(token, NOW, late)).to.equal(false)

@@ -37,7 +37,8 @@ interface Memory {
   readonly marks: Map<string, Seconds>
 }
 
-function memoryStoreOf(memory: Memory): SubjectTokenStore {
+/** The store that keeps its tokens there. */
+export function memoryStoreOf(memory: Memory): SubjectTokenStore {
   const { tokens, unreported, marks } = memory
   let issued = 0
 

@@ -1,15 +1,13 @@
 /** The contract `SubjectTokenStore`, as tests that anyone can run. */
 
-import { describeBroken, describeBrokenSessions } from './store/broken.ts'
+import { describeBroken } from './store/broken.ts'
 import { describeLists } from './store/lists.ts'
-import { describeRecordMeetings } from './store/records-meet.ts'
+import { describeMeetings } from './store/meetings.ts'
 import { describeSessions } from './store/sessions.ts'
-import { describeSessionMeetings } from './store/sessions-meet.ts'
+import { describeSight } from './store/sight.ts'
 import { describeSpend } from './store/spend.ts'
-import { describeSpendMeetings } from './store/spend-meets.ts'
 import { describeStatus } from './store/status.ts'
 import { describeStops } from './store/stops.ts'
-import { describeStopMeetings } from './store/stops-meet.ts'
 import { describeStorage } from './store/storage.ts'
 import type { StoreSubject, Test } from './store/tokens.ts'
 import { type TestRunner, using } from './suite.ts'
@@ -27,10 +25,10 @@ export interface SubjectTokenStoreContractOptions extends TestRunner {
 
 /**
  * Declares tests of a store of subject tokens: every promise of `SubjectTokenStore`, and of its `sessions` where it has
- * them: the tests of sessions pass for a store without. What happens to one token at the same
- * moment (a spend and a stop, a stop and a replay, two reports, …) is judged by the order that the calls were answered in:
- * each two calls meet many times, each of them first and both in the same turn, and what they answered must agree with one
- * of the orders that the contract allows, and with what is found afterwards. A failure says which rule is broken.
+ * them: the tests of sessions pass for a store without. What happens to one token at the same moment (a spend and a stop, a
+ * stop and a replay, two reports, …) is judged by the order that the calls had: each two calls meet many times, each of them
+ * first and both in the same turn. What they answer, and what is found afterwards, must be what a store in memory answers
+ * and shows when it makes the same calls one after the other. A failure shows both.
  *
  * The tests share nothing but the storage: each has an issuer of its own. Run them against several pools or processes of
  * one database, in turn, as `create` returns them.
@@ -53,9 +51,8 @@ export function subjectTokenStoreContract(options: SubjectTokenStoreContractOpti
   }
   describe('a store of subject tokens', () => {
     declare([describeStorage, describeSpend, describeLists, describeStops, describeStatus], create)
-    declare([describeSpendMeetings, describeStopMeetings, describeRecordMeetings], create)
-    declare([describeSessions, describeSessionMeetings], create)
-    if (createBroken) declare([describeBroken, describeBrokenSessions], createBroken)
+    declare([describeMeetings, describeSight, describeSessions], create)
+    if (createBroken) declare([describeBroken], createBroken)
   })
 }
 

@@ -7,16 +7,21 @@ import type {
   SpentSubjectToken,
   SubjectTokenStore,
 } from 'oidc-provider-impersonation'
-import { ofSessions } from './sessions.ts'
-import { all, BY_API, NOW, type Test, tokensIn } from './tokens.ts'
+import { all, assertRejects, BY_API, NOW, newUse, type Test, THIEF, tokensIn } from './tokens.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
+type Method =
+  | Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
+  | `sessions.${keyof SessionStore}`
 
-/** A call of each method, with a token as it would have been found before. */
+/** A call of each method, with a token as it would have been found before; none of a store that lacks it. */
 const CALLS: Readonly<
   Record<
     Method,
-    (store: SubjectTokenStore, spent: SpentSubjectToken, token: NewSubjectToken) => Promise<unknown>
+    (
+      store: SubjectTokenStore,
+      spent: SpentSubjectToken,
+      token: NewSubjectToken,
+    ) => Promise<unknown> | undefined
   >
 > = {
   insert: (store, _spent, token) => store.insert(token),
@@ -28,53 +33,30 @@ const CALLS: Readonly<
   revoke: (store, { issuer, id }) => store.revoke(issuer, id, NOW, BY_API),
   revokeWhere: (store, { issuer, userId }) => all(store.revokeWhere(issuer, { userId }, NOW, BY_API)),
   report: (store, { issuer, id }) => store.report(issuer, [id]),
-  recordReplay: (store, spent) => store.recordReplay(spent, { at: NOW, clientId: 'thief' }),
+  recordReplay: (store, spent) => store.recordReplay(spent, THIEF),
   acknowledge: (store, spent) =>
     store.acknowledge(spent, { at: NOW, by: 'carol', note: 'asked', coversReplay: false }),
   findByStatusIndex: (store, { issuer, statusIndex }) => store.findByStatusIndex(issuer, statusIndex),
   findStopped: (store, { issuer }) => store.findStopped(issuer, NOW),
   findStatusLists: (store) => store.findStatusLists(1, NOW),
+  'sessions.findDue': ({ sessions }, { issuer }) => sessions?.findDue(issuer, NOW, 10),
+  'sessions.claim': ({ sessions }, { issuer, id }) => sessions?.claim(issuer, id, NOW, NOW + 10),
+  'sessions.settle': ({ sessions }, { issuer, id }) =>
+    sessions?.settle(issuer, id, { mark: null, logout: 'confirmed', at: NOW }),
 }
 
 export function describeBroken(test: Test): void {
   for (const [name, call] of Object.entries(CALLS))
     test(`${name} rejects where storage fails, and quotes no hash`, async ({ store }) => {
-      const { newToken, newUse } = tokensIn(store)
-      const token = newToken()
+      const token = tokensIn(store).newToken()
       const { tokenHash, ...found } = token
-      const error: unknown = await call(store, { ...found, statusIndex: 0, use: newUse() }, token).then(
-        (answer) => assert.fail(`storage fails, and ${name} answered ${JSON.stringify(answer)}`),
-        (thrown: unknown) => thrown,
-      )
-      assert.ok(error instanceof Error, 'what it rejects with is no Error')
-      const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
-      assert.ok(!text.includes(tokenHash), 'an error must not contain a hash')
+      const called = call(store, { ...found, statusIndex: 0, use: newUse() }, token)
+      if (called) await assertRejects(called, [tokenHash])
     })
 
   test('is not ready where storage fails', async ({ store }) => {
     await assert.rejects(async () => store.ready?.() ?? store.find('https://op.example.com', '0'.repeat(32)))
   })
-}
-
-/** The same of sessions. */
-const CALLS_OF_SESSIONS: Readonly<
-  Record<keyof SessionStore, (sessions: SessionStore, issuer: string, id: string) => Promise<unknown>>
-> = {
-  findDue: (sessions, issuer) => sessions.findDue(issuer, NOW, 10),
-  claim: (sessions, issuer, id) => sessions.claim(issuer, id, NOW, NOW + 10),
-  settle: (sessions, issuer, id) => sessions.settle(issuer, id, { mark: null, logout: 'confirmed', at: NOW }),
-}
-
-export function describeBrokenSessions(test: Test): void {
-  for (const [name, call] of Object.entries(CALLS_OF_SESSIONS))
-    ofSessions(test)(`sessions.${name} rejects where storage fails`, async (store, sessions) => {
-      const { issuer, newToken } = tokensIn(store)
-      const error: unknown = await call(sessions, issuer, newToken().id).then(
-        (answer) => assert.fail(`storage fails, and ${name} answered ${JSON.stringify(answer)}`),
-        (thrown: unknown) => thrown,
-      )
-      assert.ok(error instanceof Error, 'what it rejects with is no Error')
-    })
 }
 
 async function drained(parts: AsyncIterable<unknown>): Promise<void> {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { Acknowledgement, SubjectToken, SubjectTokenFilter } from 'oidc-provider-impersonation'
 import { earliestId } from 'oidc-provider-impersonation/inside'
-import { BY_API, chainOf, NOW, type Test, tokensIn, total } from './tokens.ts'
+import { BY_API, chainOf, NOW, newUse, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeLists(test: Test): void {
   test('lists the newest first, page by page', async ({ store }) => {
@@ -39,7 +39,7 @@ export function describeLists(test: Test): void {
   })
 
   test('finds a token by user, by client, by backend, and by every actor', async ({ store }) => {
-    const { newToken, newUse, insert, assertListed } = tokensIn(store)
+    const { newToken, insert, assertListed } = tokensIn(store)
     await insert()
     const bound = await insert({ userId: 'u', createdBy: 'b', clientId: 'c', actorId: 'a' })
     // Its actor is the constraint, too, and is found once.

@@ -1,176 +1,159 @@
-/** The order of a spend and its stops: judged by what each call answered, and by what is found afterwards. */
+/**
+ * Calls that meet, and the order that they had: what they answer, and what is found afterwards, must be what a store in
+ * memory answers and shows when it makes the same calls one after the other.
+ */
 
 import assert from 'node:assert/strict'
 import { isDeepStrictEqual } from 'node:util'
 import type {
-  KillFilter,
-  Revocation,
+  DueSession,
   Revoked,
-  RevokedToken,
-  SpentSubjectToken,
   StoredSubjectToken,
-  SubjectToken,
+  SubjectTokenFilter,
   SubjectTokenStore,
-  SubjectTokenUse,
 } from 'oidc-provider-impersonation'
-import { isLive } from 'oidc-provider-impersonation/inside'
-import { type Call, isBefore } from './meet.ts'
-import { all, BY_API, chainOf, NOW, tokensIn, total } from './tokens.ts'
+import { memoryStoreOf } from '../memory-store.ts'
+import { type Call, isBefore, meet, timed } from './meet.ts'
+import { LATER, NOW, type Tokens, tokensIn, total } from './tokens.ts'
 
-/** A spend: the use that it was to record, and whether it won. */
-export interface Spend {
-  readonly use: SubjectTokenUse
-  readonly won: boolean
-}
+/** The tokens that calls of a meeting are about: most are about one. */
+export type Subject = readonly [StoredSubjectToken, ...StoredSubjectToken[]]
 
-/** A stop: how it was to be recorded, and what it returned of the token. */
-export interface Stop {
-  readonly why: Revocation
-  readonly returned: readonly Revoked[]
-}
+/** A call of any store; what it answers is compared. */
+export type Act = (store: SubjectTokenStore, ...subject: Subject) => Promise<unknown>
 
-export const BY_KILL: Revocation = { cause: 'api', client: 'backend', by: 'carol', reason: 'a leak' }
+/** The status index of what is yet to be inserted. */
+export const NOT_STORED = -1
 
-/** Tokens with names of their own, and the calls that meet. Each begins in the turn in which it is made. */
-export function callsIn(store: SubjectTokenStore) {
+/** How the tokens of a meeting come to be, and what is called of them at the same moment. */
+export type Meeting = readonly [create: (tokens: Tokens) => Promise<Subject>, one: Act, ...others: Act[]]
+
+/** What a stop returned of a token, as far as it says what is left to end. */
+export const toldOf = ({ token: { revocation, use }, unreported }: Revoked) => ({
+  revocation,
+  unreported,
+  ...(use && {
+    clientId: use.clientId,
+    accessToken: use.accessToken,
+    grantId: use.grantId,
+    actor: use.actor?.sub,
+  }),
+})
+
+/** Lets the calls meet again and again, and looks for an order of each meeting. */
+export async function assertOrders(
+  store: SubjectTokenStore,
+  [create, one, ...others]: Meeting,
+): Promise<void> {
   const tokens = tokensIn(store)
-  const { issuer, newToken, newUse, insert } = tokens
-  const useOf = ({ id }: SubjectToken): SubjectTokenUse =>
-    newUse({
-      actor: chainOf([`newest ${id}`, `middle ${id}`, `oldest ${id}`]),
-      accessToken: { format: 'opaque', expiresAt: NOW + 300 },
-      grantId: `grant ${id}`,
-    })
-  const named = async (): Promise<StoredSubjectToken> => {
-    const { id } = newToken()
-    return insert({ id, userId: `user ${id}`, actorId: `newest ${id}`, createdBy: `backend ${id}` })
-  }
-  const spent = async () => {
-    const token = await named()
-    assert.equal(await store.consume(token, NOW, useOf(token)), true, 'an active token was not spent')
-    return tokens.spent(token.id)
-  }
-  /** Spent without an actor. */
-  const spentAlone = async () => {
-    const { id } = newToken()
-    return tokens.spend(
-      { accessToken: { format: 'opaque', expiresAt: NOW + 300 }, grantId: `grant ${id}` },
-      { id, userId: `user ${id}` },
-    )
-  }
-  const spend =
-    (changes: Partial<SubjectTokenUse> = {}) =>
-    async (token: SubjectToken): Promise<Spend> => {
-      const use = { ...useOf(token), ...changes }
-      return { use, won: await store.consume(token, NOW, use) }
-    }
-  const revoke =
-    (why = BY_API) =>
-    async ({ id }: SubjectToken): Promise<Stop> => {
-      const revoked = await store.revoke(issuer, id, NOW, why)
-      return { why, returned: [revoked ?? assert.fail('a revocation did not return a token that is there')] }
-    }
-  const kill =
-    (filterOf: (token: SubjectToken) => KillFilter, why = BY_KILL) =>
-    async (token: SubjectToken): Promise<Stop> => {
-      const yielded = await all(store.revokeWhere(issuer, filterOf(token), NOW, why))
-      return { why, returned: yielded.filter((one) => one.token.id === token.id) }
-    }
-  /** What lists, counts and status lists show of all tokens of the issuer agrees with the records. */
-  const assertShown = async (): Promise<void> => {
-    const { tokens: found } = await store.list(issuer, {}, { limit: 100, now: NOW })
-    const live = found.filter((token) => isLive(token, NOW)).map(({ id }) => id)
-    assert.deepEqual(
-      await tokens.listed({ live: true }),
-      live,
-      'the list of what lives differs from the records',
-    )
-    assert.equal(await total(store.countLive(issuer, NOW)), live.length, 'the count of what lives differs')
-    const stopped = found.filter(({ revokedAt }) => revokedAt !== undefined)
-    const ids = await tokens.listed({ state: 'revoked' })
-    assert.deepEqual(
-      ids,
-      stopped.map(({ id }) => id),
-      'the list of what was stopped differs from the records',
-    )
-    const shown = stopped.flatMap(({ statusIndex, use }) =>
-      use ? [{ statusIndex, expiresAt: use.accessToken.expiresAt }] : [],
-    )
-    const byIndex = (one: { statusIndex: number }, other: { statusIndex: number }) =>
-      one.statusIndex - other.statusIndex
-    assert.deepEqual(
-      [...(await store.findStopped(issuer, NOW))].sort(byIndex),
-      shown.sort(byIndex),
-      'status lists show something else than the records',
-    )
-  }
-  return { ...tokens, useOf, named, spent, spentAlone, spend, revoke, kill, assertShown }
+  const meetings = await meet(
+    () => create(tokens),
+    (subject) => one(store, ...subject),
+    (subject) => Promise.all(others.map((other) => timed(() => other(store, ...subject)))),
+  )
+  const left = await leftIn(
+    store,
+    meetings.flatMap(({ subject }) => subject),
+  )
+  for (const { subject, one: first, other } of meetings)
+    await assertOrder([one, ...others], [first, ...other.answer], subject, left)
 }
 
-/**
- * Either the spend was first: it won, and every stop returned its use. Or a stop was first: no spend won, and no stop
- * returned a use. `found` is the token after all of them.
- */
-export function assertOrder(
-  found: SubjectToken,
-  spends: readonly Call<Spend>[],
-  stops: readonly Call<Stop>[],
-): void {
-  const [winner, ...others] = spends.filter(({ answer }) => answer.won)
-  assert.equal(others.length, 0, 'one token was spent more than once')
-  for (const stop of stops)
-    for (const { token } of stop.answer.returned) {
-      assertUse(stop, token, winner)
-      assert.deepEqual(
-        token.revocation,
-        found.revocation,
-        'a stop returned another cause than the record has',
-      )
-    }
-  if (!winner)
-    for (const spend of spends)
-      assert.ok(
-        stops.some((stop) => !isBefore(spend, stop)),
-        'an active token was not spent, although no stop had begun',
-      )
-  assert.deepEqual(
-    found.use,
-    winner?.answer.use,
-    'the record has another use than that of the spend that won',
-  )
-  const reasons = stops.filter(({ answer }) => answer.returned.length > 0).map(({ answer }) => answer.why)
-  if (reasons.length === 0) return
-  // A kill switch may take its time.
-  assert.ok(Number(found.revokedAt) >= NOW, 'a stop has returned a token, and the record is not stopped')
-  assert.ok(
-    reasons.some((why) => isDeepStrictEqual(why, found.revocation)),
-    'the record was stopped for a reason that no one gave',
+async function assertOrder(
+  acts: readonly Act[],
+  calls: readonly Call<unknown>[],
+  subject: Subject,
+  allLeft: ReadonlyMap<string, Left>,
+): Promise<void> {
+  const left = subject.map(({ id }) => allLeft.get(id))
+  const answers = calls.map(({ answer }) => answer)
+  const allowed: unknown[] = []
+  for (const order of ordersOf(calls)) {
+    const model = modelOf(subject)
+    const expected: unknown[] = []
+    for (const index of order) expected[index] = await acts[index]?.(model, ...subject)
+    const expectedLeft = [...(await leftIn(model, subject)).values()]
+    const agrees = (index: number) =>
+      isDeepStrictEqual(answers[index], expected[index]) || isNeedless(answers[index], expected[index], left)
+    if (order.every(agrees) && isDeepStrictEqual(left, expectedLeft)) return
+    allowed.push({ answers: expected, left: expectedLeft })
+  }
+  assert.fail(
+    `no order of the calls gives what they answered, and what is found afterwards: ${JSON.stringify({ answers, left })}; the orders give ${JSON.stringify(allowed)}`,
   )
 }
 
-function assertUse(stop: Call<Stop>, { use }: RevokedToken, winner: Call<Spend> | undefined): void {
-  if (!winner) {
-    assert.equal(use, undefined, 'a stop returned a use, and no spend was told that it won')
-    return
-  }
-  if (!use && isBefore(stop, winner))
-    assert.fail('a stop returned without a use, and the token was spent after it')
-  if (!use && isBefore(winner, stop)) assert.fail('a stop that began after the spend did not return its use')
-  if (!use) assert.fail('a spend won beside a stop that did not return its use: neither of them was first')
-  assert.deepEqual(endOf(use), endOf(winner.answer.use), 'a stop returned another use than that of the spend')
+/** The orders of calls of which none ended before another began that comes before it. */
+function ordersOf(calls: readonly Call<unknown>[], taken: readonly number[] = []): number[][] {
+  if (taken.length === calls.length) return [[...taken]]
+  const rest = calls.flatMap((call, index) => (taken.includes(index) ? [] : [{ call, index }]))
+  return rest
+    .filter(({ call }) => !rest.some((other) => isBefore(other.call, call)))
+    .flatMap(({ index }) => ordersOf(calls, [...taken, index]))
 }
 
-/** What a stop returns of a use. */
-const endOf = ({ clientId, accessToken, grantId, actor }: NonNullable<RevokedToken['use']>) => ({
-  clientId,
-  accessToken,
-  grantId,
-  actor: actor?.sub,
-})
+/** A kill switch may return also what another call stopped meanwhile, as it is on the record. */
+const isNeedless = (answer: unknown, expected: unknown, left: readonly (Left | undefined)[]): boolean =>
+  isDeepStrictEqual(expected, []) &&
+  Array.isArray(answer) &&
+  answer.every((told) => left.some((one) => one?.stopped && isDeepStrictEqual(told, one.told)))
 
-/** The spend that was before all of a meeting. */
-export const spendOf = ({ use }: SpentSubjectToken): Call<Spend> => ({
-  answer: { use, won: true },
-  began: 0,
-  ended: 0,
-})
+/** A store in memory that has these tokens, as they were found before they met. */
+function modelOf(subject: Subject): SubjectTokenStore {
+  const tokens = subject.filter(({ statusIndex }) => statusIndex !== NOT_STORED)
+  const stopped = tokens.filter(({ revocation }) => revocation && revocation.cause !== 'replay')
+  const sessions = tokens.filter(({ use }) => use?.session)
+  return memoryStoreOf({
+    tokens: new Map(tokens.map((token) => [token.id, token])),
+    unreported: new Set(stopped.map(({ id }) => id)),
+    marks: new Map(sessions.map(({ id, use }) => [id, Number(use?.accessToken.expiresAt)])),
+  })
+}
+
+const LISTS: readonly SubjectTokenFilter[] = [{ live: true }, { state: 'revoked' }, { unacknowledged: true }]
+
+type Left = Awaited<ReturnType<typeof leftOf>>
+
+/** All that a store shows of these tokens, which are all of their issuer. */
+async function leftIn(
+  store: SubjectTokenStore,
+  tokens: readonly StoredSubjectToken[],
+): Promise<Map<string, Left>> {
+  const issuer = String(tokens[0]?.issuer)
+  const { listed } = tokensIn(store, issuer)
+  const lists = await Promise.all(LISTS.map((filter) => listed(filter)))
+  const stopped = await store.findStopped(issuer, NOW)
+  const due = await Promise.all([NOW, LATER].map((at) => store.sessions?.findDue(issuer, at, 1000) ?? []))
+  const live = await total(store.countLive(issuer, NOW))
+  assert.equal(live, lists[0]?.length, 'the count of what lives differs from the list')
+  const shown = { lists, stopped, due }
+  return new Map(
+    await Promise.all(tokens.map(async (token) => [token.id, await leftOf(store, token, shown)] as const)),
+  )
+}
+
+/** What a store shows of a token, without what differs from store to store. */
+async function leftOf(
+  store: SubjectTokenStore,
+  { issuer, id }: StoredSubjectToken,
+  shown: {
+    readonly lists: readonly (readonly string[])[]
+    readonly stopped: Awaited<ReturnType<SubjectTokenStore['findStopped']>>
+    readonly due: readonly (readonly DueSession[])[]
+  },
+) {
+  const { stored, acknowledgementsOf } = tokensIn(store, issuer)
+  const { tokenHash: _, acknowledged: _by, statusIndex, revokedAt, ...record } = await stored(id)
+  const reported = [await store.report(issuer, [id]), await store.report(issuer, [id])]
+  return {
+    record,
+    // A kill switch may take its time.
+    stopped: revokedAt !== undefined && revokedAt >= NOW,
+    told: toldOf({ token: record, unreported: reported[0]?.length === 1 }),
+    reported,
+    acknowledged: await acknowledgementsOf(id),
+    lists: shown.lists.map((ids) => ids.includes(id)),
+    ends: shown.stopped.filter((one) => one.statusIndex === statusIndex).map(({ expiresAt }) => expiresAt),
+    marks: shown.due.map((sessions) => sessions.find((session) => session.id === id)?.mark),
+  }
+}

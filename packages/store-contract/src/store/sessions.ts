@@ -3,44 +3,39 @@
 import assert from 'node:assert/strict'
 import type {
   DueSession,
-  NewSubjectToken,
   SessionLogout,
   SessionStore,
   SpentSubjectToken,
   SubjectTokenStore,
   SubjectTokenUse,
 } from 'oidc-provider-impersonation'
-import { all, BY_API, idsOf, NOW, type Test, tokensIn, total } from './tokens.ts'
-
-/** The end of a session of these tests, unless they say another. */
-export const ENDS_AT = NOW + 600
-/** After the end of each. */
-export const LATER = NOW + 100_000
+import { all, BY_API, ENDS_AT, idsOf, LATER, NOW, type Test, tokensIn, total } from './tokens.ts'
 
 const RACERS = 50
+
+/** A use that opens an application. */
+export const sessionUse = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
+  at: NOW,
+  clientId: 'shop',
+  actor: { sub: 'bob' },
+  scope: 'openid',
+  accessToken: { format: 'session', expiresAt: ENDS_AT },
+  session: { logout: 'pending' },
+  ...changes,
+})
 
 /** Tokens that open applications, and what is asked of the store about them. */
 export function sessionsIn(store: SubjectTokenStore, sessions: SessionStore) {
   const tokens = tokensIn(store)
   const { issuer } = tokens
-  const useOf = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
-    at: NOW,
-    clientId: 'shop',
-    actor: { sub: 'bob' },
-    scope: 'openid',
-    accessToken: { format: 'session', expiresAt: ENDS_AT },
-    session: { logout: 'pending' },
-    ...changes,
-  })
-  const issue = (changes: Partial<NewSubjectToken> = {}) =>
-    tokens.insert({ purpose: 'session', clientId: 'shop', actorId: 'bob', ...changes })
+  const issue = () => tokens.insert({ purpose: 'session', clientId: 'shop', actorId: 'bob' })
   const openWith = async (use: SubjectTokenUse): Promise<SpentSubjectToken> => {
     const token = await issue()
     assert.equal(await store.consume(token, NOW, use), true, 'an active token opened no session')
     return tokens.spent(token.id)
   }
   const open = (endsAt = ENDS_AT, logout: SessionLogout = 'pending') =>
-    openWith(useOf({ accessToken: { format: 'session', expiresAt: endsAt }, session: { logout } }))
+    openWith(sessionUse({ accessToken: { format: 'session', expiresAt: endsAt }, session: { logout } }))
   const due = (now: number, limit = 100): Promise<readonly DueSession[]> =>
     sessions.findDue(issuer, now, limit)
   const assertDue = async (now: number, expected: readonly { readonly id: string }[], rule: string) => {
@@ -51,7 +46,7 @@ export function sessionsIn(store: SubjectTokenStore, sessions: SessionStore) {
       rule,
     )
   }
-  return { ...tokens, sessions, useOf, issue, openWith, open, due, assertDue }
+  return { ...tokens, sessions, issue, openWith, open, due, assertDue }
 }
 
 /** Runs nothing for a store without sessions. */
@@ -66,15 +61,15 @@ export function describeSessions(plain: Test): void {
   const test = ofSessions(plain)
 
   test('records a session: when it ends, and what its application can be told', async (store, sessions) => {
-    const { issuer, useOf, openWith } = sessionsIn(store, sessions)
+    const { issuer, openWith } = sessionsIn(store, sessions)
     const resource = 'https://api.example.com'
     const uses = [
-      useOf(),
-      useOf({ session: { logout: 'unsupported' } }),
-      useOf({ grantId: 'a-grant' }),
-      useOf({ resource }),
-      useOf({ resource: [resource] }),
-      useOf({ resource: [resource, 'urn:example:orders'] }),
+      sessionUse(),
+      sessionUse({ session: { logout: 'unsupported' } }),
+      sessionUse({ grantId: 'a-grant' }),
+      sessionUse({ resource }),
+      sessionUse({ resource: [resource] }),
+      sessionUse({ resource: [resource, 'urn:example:orders'] }),
     ]
     for (const use of uses) {
       const found = await openWith(use)

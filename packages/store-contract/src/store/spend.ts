@@ -1,14 +1,14 @@
 /** The spend: once, whatever happens at the same time. */
 
 import assert from 'node:assert/strict'
-import type { SubjectToken, SubjectTokenStore, SubjectTokenUse } from 'oidc-provider-impersonation'
-import { BY_API, chainOf, NOW, type Test, tokensIn } from './tokens.ts'
+import type { SubjectTokenStore, SubjectTokenUse } from 'oidc-provider-impersonation'
+import { BY_API, chainOf, NOW, newUse, type Test, type Tokens, tokensIn } from './tokens.ts'
 
 const RACERS = 50
 
 export function describeSpend(test: Test): void {
   test('spends a token once, and records who used it for what', async ({ store }) => {
-    const { newUse, insert, stored } = tokensIn(store)
+    const { insert, stored } = tokensIn(store)
     const token = await insert()
     const use = newUse({
       actor: { sub: 'bob', clientId: 'spa', act: { sub: 'carol' } },
@@ -21,7 +21,7 @@ export function describeSpend(test: Test): void {
   })
 
   test('records a use that is as the constraint said, and one that is not', async ({ store }) => {
-    const { insert, newUse, spent, assertListed } = tokensIn(store)
+    const { insert, spent, assertListed } = tokensIn(store)
     const actor = { sub: 'bob' }
     for (const bound of [{}, { clientId: 'spa' }, { actorId: 'bob' }, { clientId: 'spa', actorId: 'bob' }])
       for (const use of [newUse({ actor }), newUse({ actor, clientId: 'other' }), newUse()]) {
@@ -50,7 +50,7 @@ export function describeSpend(test: Test): void {
   })
 
   test('spends nothing that was revoked, or has expired, to the second', async ({ store }) => {
-    const { issuer, newUse, insert, stored } = tokensIn(store)
+    const { issuer, insert, stored } = tokensIn(store)
     const revoked = await insert()
     await store.revoke(issuer, revoked.id, NOW, BY_API)
     for (const token of [revoked, await stored(revoked.id)])
@@ -93,7 +93,7 @@ export function describeSpend(test: Test): void {
   })
 
   test('spends many different tokens at the same time, each once', async ({ store }) => {
-    const { newUse, insert, stored } = tokensIn(store)
+    const { insert, stored } = tokensIn(store)
     const tokens = await Promise.all(Array.from({ length: 40 }, () => insert()))
     const spends = tokens.flatMap((token, index) =>
       ['one', 'two'].map(async (twin) => ({
@@ -108,15 +108,9 @@ export function describeSpend(test: Test): void {
   })
 }
 
-interface Tokens {
-  insert(): Promise<SubjectToken>
-  stored(id: string): Promise<SubjectToken>
-  newUse(changes: Partial<SubjectTokenUse>): SubjectTokenUse
-}
-
 async function race(
   store: SubjectTokenStore,
-  { insert, newUse, stored }: Tokens,
+  { insert, stored }: Tokens,
   useOf: (name: string) => Partial<SubjectTokenUse>,
 ): Promise<{ id: string; winner: string }> {
   const token = await insert()

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { KillFilter, Revocation, Revoked, SubjectTokenStore } from 'oidc-provider-impersonation'
 import { LONGEST_LIFE } from 'oidc-provider-impersonation/inside'
-import { all, BY_API, chainOf, idsOf, NOW, type Test, tokensIn, total } from './tokens.ts'
+import { all, BY_API, chainOf, idsOf, NOW, newUse, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeStops(test: Test): void {
   test('revokes once, says what is left to end, and keeps the first reason', async ({ store }) => {
@@ -118,7 +118,7 @@ export function describeStops(test: Test): void {
     const accessToken = { format: 'jwt', expiresAt: at + LONGEST_LIFE } as const
     const actor = { sub: 'bob' }
     for (const filter of [{ userId: 'alice' }, { actorId: 'bob' }, { createdBy: 'backend' }]) {
-      const { issuer, newUse, insert, assertListed } = tokensIn(store)
+      const { issuer, insert, assertListed } = tokensIn(store)
       const token = await insert({ createdAt, expiresAt: createdAt + LONGEST_LIFE })
       assert.equal(await store.consume(token, at, newUse({ at, actor, accessToken })), true)
       await assertListed({ live: true }, [token.id], NOW - 2)
@@ -152,7 +152,7 @@ export function describeStops(test: Test): void {
   test('a kill switch of many leaves out none, each batch told before the next is requested', async ({
     store,
   }) => {
-    const { issuer, newToken, newUse } = tokensIn(store)
+    const { issuer, newToken } = tokensIn(store)
     const tokens = Array.from({ length: MANY }, () => newToken())
     const spent = tokens.filter((_, index) => index % 2 === 0)
     const stoppedBefore = spent.slice(-3)

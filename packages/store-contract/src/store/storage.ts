@@ -1,6 +1,6 @@
 /** What is stored is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
-import { BY_API, chainOf, NOW, type Test, tokensIn, total } from './tokens.ts'
+import { assertRejects, BY_API, chainOf, NOW, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeStorage(test: Test): void {
   test('returns a token as it was stored, with its hash', async ({ store }) => {
@@ -92,14 +92,7 @@ export function describeStorage(test: Test): void {
     const { insert, newToken, stored } = tokensIn(store)
     const first = await insert()
     const second = newToken({ id: first.id, userId: 'mallory' })
-    const error: unknown = await store.insert(second).then(
-      () => assert.fail('it was stored'),
-      (thrown: unknown) => thrown,
-    )
-    assert.ok(error instanceof Error)
-    const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
-    for (const { tokenHash } of [first, second])
-      assert.ok(!text.includes(tokenHash), 'an error must not contain a hash')
+    await assertRejects(store.insert(second), [first.tokenHash, second.tokenHash])
     assert.deepEqual(await stored(first.id), first)
   })
 

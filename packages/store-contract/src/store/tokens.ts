@@ -6,6 +6,7 @@ import type {
   Acknowledgement,
   ActClaim,
   NewSubjectToken,
+  Replay,
   Revocation,
   Revoked,
   SpentSubjectToken,
@@ -27,7 +28,14 @@ export type Test = (title: string, body: (subject: StoreSubject) => Promise<void
 
 export const NOW = Math.floor(Date.now() / 1000)
 
+/** The end of a session of these tests, unless they say another. */
+export const ENDS_AT = NOW + 600
+/** After the end of each. */
+export const LATER = NOW + 100_000
+
 export const BY_API: Revocation = { cause: 'api', client: 'backend' }
+export const BY_KILL: Revocation = { cause: 'api', client: 'backend', by: 'carol', reason: 'a leak' }
+export const THIEF: Replay = { at: NOW, clientId: 'thief' }
 
 let minted = 0
 /** Ids of one millisecond. */
@@ -41,10 +49,26 @@ function idAt(at: number): string {
   return hex(millisecond, 12) + hex(minted % SEQUENCES, 4) + mintId().slice(16)
 }
 
-/** Inserts tokens of one issuer that no other test knows. */
-export function tokensIn(store: SubjectTokenStore) {
-  const issuer = `https://${randomUUID()}.example.com`
+export type Tokens = ReturnType<typeof tokensIn>
 
+export const newUse = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
+  at: NOW,
+  clientId: 'spa',
+  resource: 'https://api.example.com',
+  accessToken: { format: 'jwt', expiresAt: NOW + 600 },
+  ...changes,
+})
+
+/** A use that no other token has: by a chain of three actors, for an opaque access token of a grant. */
+export const useOf = ({ id }: { readonly id: string }): SubjectTokenUse =>
+  newUse({
+    actor: chainOf([`newest ${id}`, `middle ${id}`, `oldest ${id}`]),
+    accessToken: { format: 'opaque', expiresAt: NOW + 300 },
+    grantId: `grant ${id}`,
+  })
+
+/** Inserts tokens of one issuer, which no other test knows. */
+export function tokensIn(store: SubjectTokenStore, issuer = `https://${randomUUID()}.example.com`) {
   const newToken = (changes: Partial<NewSubjectToken> = {}): NewSubjectToken => {
     const id = changes.id ?? idAt(changes.createdAt ?? NOW)
     return {
@@ -60,13 +84,6 @@ export function tokensIn(store: SubjectTokenStore) {
       ...changes,
     }
   }
-  const newUse = (changes: Partial<SubjectTokenUse> = {}): SubjectTokenUse => ({
-    at: NOW,
-    clientId: 'spa',
-    resource: 'https://api.example.com',
-    accessToken: { format: 'jwt', expiresAt: NOW + 600 },
-    ...changes,
-  })
   /** The token of this id, which must be there. */
   const stored = async (id: string): Promise<StoredSubjectToken> =>
     (await store.find(issuer, id)) ?? assert.fail('a token that was inserted is not found')
@@ -91,6 +108,18 @@ export function tokensIn(store: SubjectTokenStore) {
     const token = await insert(changes)
     assert.equal(await store.consume(token, NOW, newUse(use)), true, 'an active token was not spent')
     return spent(token.id)
+  }
+  /** Inserted, with names of its own. */
+  const named = (changes?: Partial<NewSubjectToken>): Promise<StoredSubjectToken> => {
+    const { id } = newToken()
+    const names = { userId: `user ${id}`, actorId: `newest ${id}`, createdBy: `backend ${id}` }
+    return insert({ id, ...names, ...changes })
+  }
+  /** Inserted, with names of its own, and spent with a use of its own. */
+  const acted = async (): Promise<StoredSubjectToken> => {
+    const token = await named()
+    assert.equal(await store.consume(token, NOW, useOf(token)), true, 'an active token was not spent')
+    return stored(token.id)
   }
   /** Page by page, of two. */
   const listed = async (filter: SubjectTokenFilter, now = NOW): Promise<string[]> => {
@@ -121,7 +150,20 @@ export function tokensIn(store: SubjectTokenStore) {
         : 'has a token twice, or in another place'
     assert.deepEqual(found, ids, `the list by ${JSON.stringify(filter)} ${fault}`)
   }
-  return { issuer, newToken, newUse, insert, spend, stored, acknowledgementsOf, spent, listed, assertListed }
+  return {
+    store,
+    issuer,
+    newToken,
+    insert,
+    spend,
+    named,
+    acted,
+    stored,
+    acknowledgementsOf,
+    spent,
+    listed,
+    assertListed,
+  }
 }
 
 /** A chain of actors, newest first. */
@@ -142,4 +184,15 @@ export async function total(slices: AsyncIterable<number>): Promise<number> {
   let sum = 0
   for await (const slice of slices) sum += slice
   return sum
+}
+
+/** That a call rejects with an error, and that no member of it quotes one of these. */
+export async function assertRejects(call: Promise<unknown>, hashes: readonly string[]): Promise<void> {
+  const error: unknown = await call.then(
+    (answer) => assert.fail(`storage cannot have done it, and answered ${JSON.stringify(answer)}`),
+    (thrown: unknown) => thrown,
+  )
+  assert.ok(error instanceof Error, 'what it rejects with is no Error')
+  const text = JSON.stringify(error, Object.getOwnPropertyNames(error))
+  for (const hash of hashes) assert.ok(!text.includes(hash), 'an error must not contain a hash')
 }
