@@ -62,11 +62,18 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
   const subjectToken = mintToken(id, use)
   await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
   const { userId, createdBy, clientId, actorId, resource, scope, expiresAt } = record
-  const told = {
-    ...{ id, userId, createdBy, clientId, actorId, resource, scope, expiresAt, request: caller.request },
+  emit(provider, 'subject_token.issued', {
+    id,
     use: use === 'session' ? use : undefined,
-  }
-  emit(provider, 'subject_token.issued', told)
+    userId,
+    createdBy,
+    clientId,
+    actorId,
+    resource,
+    scope,
+    expiresAt,
+    request: caller.request,
+  })
   return { subjectToken, record }
 }
 

@@ -142,7 +142,7 @@ function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
   return { client, session, params }
 }
 
-/** By the cookie alone, and then by the request: only what may be answered for the user is looked up. */
+/** The record, if the cookie and then the request allow an answer for the user: only then it is looked up. */
 async function findRecord(
   ctx: KoaContextWithOIDC,
   { provider, store }: SessionService,

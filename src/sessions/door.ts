@@ -131,7 +131,7 @@ function assertNoToken({ query }: Context): void {
   if (query.subject_token !== undefined) throw malformed('subject_token must be sent in a form')
 }
 
-/** Who acts, as whom, where, for how long and why. First the person signs in. */
+/** Shows who acts, as whom, where, for how long and why. First the person signs in. */
 async function ask(ctx: Context, service: SessionService): Promise<void> {
   assertNoToken(ctx)
   const brought = await service.seal.open('brought', readCookie(ctx, service, BROUGHT))
@@ -221,7 +221,7 @@ async function findOpenClient({ provider }: SessionService, { clientId = '' }: S
   const client = await findClient(provider, clientId).catch((error: unknown) => {
     throw storageUnavailable(error)
   })
-  if (client && isOpen(client)) return client as OpenClient
+  if (client && isOpen(client)) return client
   throw sessionRefused({ private: 'the client is not open to sessions' })
 }
 
@@ -236,7 +236,7 @@ const accountsIn =
 /** A use after the spend, by someone else. */
 class Replayed extends errors.AccessDenied {}
 
-/** By the provider's own sign-in, once: who comes back from there as before is refused. */
+/** Sends the engineer to the provider's own sign-in, once: who comes back from there as before is refused. */
 function signIn(ctx: Context, { provider, options }: SessionService, session: SignedIn | undefined): void {
   const { state, error } = ctx.query
   if (state !== undefined || error !== undefined)

@@ -17,11 +17,11 @@ export interface Endings {
 const LONGEST_ATTEMPT: Seconds = 5
 /** Between an attempt that failed and the next one; after these always the last one. */
 const PAUSES: readonly Seconds[] = [1, 3, 10, 30, 60, 120, 300, 600]
-/** Since the end of the session. */
+/** Counted from the end of the session. */
 const GIVEN_UP_AFTER: Seconds = 3600
 /** A code lives for a minute: until then the application may be redeeming it, and not know the session yet. */
 const MAY_BE_SIGNING_IN: Seconds = 70
-/** By then it has redeemed the code, if it ever does. */
+/** The application has redeemed the code by then, if it ever does. */
 const TOLD_AGAIN_AFTER: Seconds = 10
 
 /**
@@ -42,7 +42,7 @@ export async function endDueSession(endings: Endings, due: DueSession): Promise<
   return succeeded(endings, due)
 }
 
-/** Both, whatever becomes of the other. Again at each attempt: what an answer under way has left since goes, too. */
+/** Does both, whatever becomes of the other, at each attempt: what an answer under way has left since goes, too. */
 async function endAndTell(provider: Provider, due: DueSession): Promise<void> {
   const { clientId, userId } = due
   const sid = sessionName(due.id)
@@ -95,16 +95,33 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? nameOf(cause) : nameOf(error)
 }
 
-async function succeeded({ provider, sessions }: Endings, due: DueSession): Promise<Seconds | undefined> {
+function succeeded(endings: Endings, due: DueSession): Promise<Seconds | undefined> {
   const at = epochTime()
-  const isFirstAnswer = due.logout === 'pending'
-  const again = isFirstAnswer ? secondTime(due, at) : undefined
-  const mark = again === undefined ? null : markAt(due, again)
-  await sessions.settle(provider.issuer, due.id, { mark, at, ...(isFirstAnswer && { logout: 'confirmed' }) })
-  if (isFirstAnswer) emitEnded(provider, due, { logout: 'confirmed', logoutAt: at })
-  if (due.logout === 'unsupported') emitEnded(provider, due, { logout: 'unsupported' })
-  return mark ?? undefined
+  const again = due.logout === 'pending' ? secondTime(due, at) : undefined
+  const mark = again === undefined ? undefined : markAt(due, again)
+  return settle(endings, due, { logout: 'confirmed', at, mark })
 }
+
+/** Writes what an attempt has come to, and tells of it once. Returns the mark of the next one. */
+async function settle(
+  { provider, sessions }: Endings,
+  due: DueSession,
+  { logout, at, mark }: { logout: 'confirmed' | 'gaveUp'; at: Seconds; mark?: Seconds | undefined },
+): Promise<Seconds | undefined> {
+  const { id, userId, clientId, endsAt } = due
+  const isFirstAnswer = due.logout === 'pending'
+  await sessions.settle(provider.issuer, id, { mark: mark ?? null, at, ...(isFirstAnswer && { logout }) })
+  const told = isFirstAnswer
+    ? { logout, logoutAt: at }
+    : due.logout === 'unsupported' && { logout: due.logout }
+  if (told) {
+    countLogout(LOGOUTS[told.logout])
+    emit(provider, 'session.ended', { id, userId, clientId, session: { endsAt, ...told } })
+  }
+  return mark
+}
+
+const LOGOUTS = { confirmed: 'confirmed', gaveUp: 'gave_up', unsupported: 'unsupported' } as const
 
 /** When an application is told again that may not have known the session when it confirmed. */
 function secondTime(due: DueSession, confirmedAt: Seconds): Seconds | undefined {
@@ -116,36 +133,24 @@ function secondTime(due: DueSession, confirmedAt: Seconds): Seconds | undefined 
   return confirmedAt < second ? second : undefined
 }
 
-interface Failure {
-  readonly due: DueSession
-  readonly began: Seconds
-  readonly claimed: Seconds
-  readonly error: unknown
-}
-
 async function failed(
-  { provider, sessions }: Endings,
-  { due, began, claimed, error }: Failure,
+  endings: Endings,
+  { due, began, claimed, error }: { due: DueSession; began: Seconds; claimed: Seconds; error: unknown },
 ): Promise<Seconds | undefined> {
+  const { provider, sessions } = endings
   const { id, userId, clientId } = due
   const at = epochTime()
   const next = nextAttempt(due, began, at)
   const reason = error instanceof TooLate ? 'TimeoutError' : nameOf(error)
   countLogout('failed')
   emit(provider, 'session.logout_failed', { id, userId, clientId, reason, retryAt: next })
-  if (next !== undefined) {
-    // Unless the attempt took so long that another process has begun one. A mark that stays is no write.
-    const isOurs = next === claimed || (await sessions.claim(provider.issuer, id, claimed, next))
-    return isOurs ? next : undefined
-  }
-  const isFirstAnswer = due.logout === 'pending'
-  await sessions.settle(provider.issuer, id, { mark: null, at, ...(isFirstAnswer && { logout: 'gaveUp' }) })
-  if (isFirstAnswer) emitEnded(provider, due, { logout: 'gaveUp', logoutAt: at })
-  if (due.logout === 'unsupported') emitEnded(provider, due, { logout: 'unsupported' })
-  return undefined
+  if (next === undefined) return settle(endings, due, { logout: 'gaveUp', at })
+  // Unless the attempt took so long that another process has begun one. A mark that stays is no write.
+  const isOurs = next === claimed || (await sessions.claim(provider.issuer, id, claimed, next))
+  return isOurs ? next : undefined
 }
 
-/** After an attempt that began at a time and has failed by now; `undefined` if that was the last one. */
+/** When to try again after an attempt that began at a time and has failed by now; `undefined` if that was the last one. */
 function nextAttempt(due: DueSession, began: Seconds, now: Seconds): Seconds | undefined {
   const ended = endOf(due)
   const passed = began - ended
@@ -169,14 +174,3 @@ const endOf = ({ endsAt, revokedAt = endsAt }: DueSession): Seconds => Math.min(
 /** A mark that is the end of the session means that no one has tried yet. Later marks avoid that time. */
 const isUntried = ({ mark, endsAt }: DueSession): boolean => mark === endsAt
 const markAt = ({ endsAt }: DueSession, time: Seconds): Seconds => (time === endsAt ? time + 1 : time)
-
-const LOGOUTS = { confirmed: 'confirmed', gaveUp: 'gave_up', unsupported: 'unsupported' } as const
-
-function emitEnded(
-  provider: Provider,
-  { id, userId, clientId, endsAt }: DueSession,
-  outcome: { readonly logout: DueSession['logout']; readonly logoutAt?: Seconds },
-): void {
-  if (outcome.logout !== 'pending') countLogout(LOGOUTS[outcome.logout])
-  emit(provider, 'session.ended', { id, userId, clientId, session: { endsAt, ...outcome } })
-}

@@ -14,7 +14,7 @@ import { endedPage, setHeaders, showFailure } from './page.ts'
 import { recordIdOf, verifyIdToken } from './provider.ts'
 import { signOut } from './replay.ts'
 
-/** For the provider, before its own routes. A logout that is not of a session passes through. */
+/** Middleware of the provider, before its own routes. A logout that is not of a session passes through. */
 export function logoutOfSessions(service: Service, route = '/session/end'): Middleware {
   return async (ctx, next) => {
     let ended: Ended | undefined
@@ -46,7 +46,7 @@ async function endSessionOf(ctx: Context, service: Service): Promise<Ended | und
   return { client, request }
 }
 
-/** As the provider reads paths. */
+/** Whether a request is for this route, as the provider reads paths. */
 function isAt({ path, method }: Context, route: string): boolean {
   if (method !== 'GET' && method !== 'POST') return false
   return path.replace(/(?<=.)\/$/, '').toUpperCase() === route.toUpperCase()
@@ -105,7 +105,7 @@ async function readIdToken(
   }
 }
 
-/** Nothing of them is verified. */
+/** The claims of a JWT, of which nothing is verified. */
 function claimsOf(jwt: string): JWTPayload {
   try {
     return decodeJwt(jwt)

@@ -1,5 +1,5 @@
 /** Which clients a subject token may open: those that the administrator has registered for it. */
-import type { ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
+import type { Client, ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
 import { IMPERSONATION_POLICY, TOKEN_EXCHANGE_AUDIENCES } from '../base/constants.ts'
 import type { RawMetadata } from '../provider/clients.ts'
 import { assertAsStrong, assertWithin, invalidClientMetadata } from '../provider/registration.ts'
@@ -14,15 +14,7 @@ export const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
 export const DOOR_CLIENT = 'impersonation-door'
 
 /** What a registered client says of itself. */
-export interface OpenClient {
-  readonly clientId: string
-  readonly clientName?: string | undefined
-  readonly initiateLoginUri?: string | undefined
-  readonly backchannelLogoutUri?: string | undefined
-  readonly backchannelLogoutSessionRequired?: boolean | undefined
-  readonly clientIdMetadataDocument?: unknown
-  readonly [member: string]: unknown
-}
+export type OpenClient = Pick<Client, 'clientId'> & Partial<Client>
 
 const MEMBERS = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] as const
 

@@ -9,7 +9,7 @@ const { headers, documentOf } = documentsOf({
   style: `${DESIGN}\n${readAsset(new URL('./page.css', import.meta.url))}`,
 })
 
-/** On every response of the door, whatever becomes of the request. */
+/** The headers of every response of the door, whatever becomes of the request. */
 export const setHeaders = (ctx: Context): void => ctx.set(headers)
 
 function show(ctx: Context, status: number, title: string, body: Html): void {
@@ -112,7 +112,7 @@ export const showMethods = (ctx: Context, allowed: readonly string[]): void => {
   show(ctx, 405, 'Not possible', html`<h1>This address does not take requests of this kind</h1>`)
 }
 
-/** After a sign-out of the application. */
+/** Shown after a sign-out of the application. */
 export function endedPage(ctx: Context): void {
   setHeaders(ctx)
   const body = html`<h1>The session has ended</h1>

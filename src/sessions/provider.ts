@@ -207,16 +207,24 @@ export function assertCarried(
 export const sendsCookie = (ctx: KoaContextWithOIDC, { jti }: Session): boolean =>
   [ctx.response.get('Set-Cookie')].flat().some((cookie) => cookie.includes(jti))
 
-/** From now on, a cookie finds no headless session: neither for the provider nor for a page of the host. */
-export function hideHeadlessSessions({ Session }: Provider): void {
-  const { find } = Session
-  Object.assign(Session, {
-    async find(...given: Parameters<typeof find>) {
-      const session = (await find.apply(Session, given)) as Session | undefined
-      return session && isHeadless(session.uid) ? undefined : session
+/** From now on, what this function of a model has found is what `see` makes of it. */
+export function seeFound<Found>(
+  model: object,
+  name: 'find' | 'findByUid',
+  see: (found: Found) => Found | undefined,
+): void {
+  const find: (...given: unknown[]) => Promise<Found | undefined> = Reflect.get(model, name)
+  Object.assign(model, {
+    async [name](...given: unknown[]) {
+      const found = await find.apply(model, given)
+      return found && see(found)
     },
   })
 }
+
+/** From now on, a cookie finds no headless session: neither for the provider nor for a page of the host. */
+export const hideHeadlessSessions = ({ Session }: Provider): void =>
+  seeFound<Session>(Session, 'find', (session) => (isHeadless(session.uid) ? undefined : session))
 
 /**
  * Saves the Grant of a headless session under a made-up account id, so that a provider without this option rejects it: it finds
@@ -236,18 +244,13 @@ export async function saveHeadlessGrant(grant: Grant): Promise<void> {
 const hiddenFor = (name: string): string => `${name}.`
 
 /** From now on, this provider reads the Grants of headless sessions with their accounts. */
-export function showHeadlessGrants({ Grant }: Provider): void {
-  const { find } = Grant
-  Object.assign(Grant, {
-    async find(...given: Parameters<typeof find>) {
-      const grant = (await find.apply(Grant, given)) as Grant | undefined
-      if (!grant || !isHeadless(grant.jti)) return grant
-      const hidden = hiddenFor(grant.jti)
-      if (grant.accountId?.startsWith(hidden)) grant.accountId = grant.accountId.slice(hidden.length)
-      return grant
-    },
+export const showHeadlessGrants = ({ Grant }: Provider): void =>
+  seeFound<Grant>(Grant, 'find', (grant) => {
+    const hidden = hiddenFor(grant.jti)
+    if (isHeadless(grant.jti) && grant.accountId?.startsWith(hidden))
+      grant.accountId = grant.accountId.slice(hidden.length)
+    return grant
   })
-}
 
 /** Destroys the Session and the Grant of this name, and its opaque tokens. May be repeated, and works at any moment. */
 export async function endHeadlessSession(provider: Provider, name: string): Promise<void> {

@@ -2,11 +2,11 @@
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from '../base/clock.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
-import { type Grant, recordIdOf, requestIn, type Session } from './provider.ts'
+import { type Grant, recordIdOf, requestIn, type Session, seeFound } from './provider.ts'
 
 /** Whom a request of a session is about. Account ids, never pairwise. Frozen. */
 export interface SessionImpersonation {
-  /** Of the record. */
+  /** The id of the record. */
   readonly id: string
   /** The user as whom the application is signed in. */
   readonly userId: string
@@ -45,9 +45,9 @@ export interface Attempt {
 type Stage = 'AccessToken' | 'AuthorizationCode' | 'IdToken' | 'claims' | 'jwt'
 
 interface RequestState {
-  /** Of an authorization request that is answered for the user, or was refused. */
+  /** An authorization request that is answered for the user, or was refused. */
   attempt?: Attempt | undefined
-  /** Once all of the attempt was accepted. */
+  /** What the attempt has become, once all of it was accepted. */
   arrival?: Arrival
   facts?: SessionFacts
   shown?: SessionImpersonation
@@ -96,16 +96,10 @@ export function markStage(ctx: object, stage: Stage): void {
 }
 
 /** From now on, what the provider reads of a headless session is kept for the request, so that it is read once. */
-export function rememberSessions(provider: Provider): void {
-  const { Session } = provider
-  const find = Session.findByUid
-  Object.assign(Session, {
-    async findByUid(uid: string) {
-      const session = await find.call(Session, uid)
-      const request = requestIn(provider)
-      if (session && request && recordIdOf(uid) !== undefined)
-        requestState(request).sessions.set(uid, session)
-      return session
-    },
+export const rememberSessions = (provider: Provider): void =>
+  seeFound<Session>(provider.Session, 'findByUid', (session) => {
+    const request = requestIn(provider)
+    if (request && recordIdOf(session.uid) !== undefined)
+      requestState(request).sessions.set(session.uid, session)
+    return session
   })
-}

@@ -23,7 +23,7 @@ export type Purpose = 'brought' | 'asked' | 'armed' | 'kept'
 
 /** A subject token, without its secret, and what was found out about it. */
 export interface Sealed {
-  /** Of the record. */
+  /** The id of the record. */
   readonly id: string
   readonly hash: TokenHash
   /** The client that will be opened, and the `uid` of the engineer's session. Once someone was asked. */
@@ -65,7 +65,7 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
     derived.set(key, made)
     return made
   }
-  /** By any of the keys. */
+  /** Opened by any of the keys. */
   async function decrypt(purpose: Purpose, value: string | undefined): Promise<Armed | undefined> {
     if (value === undefined) return undefined
     const expected = { issuer, audience: purpose, requiredClaims: ['exp'], ...ALGORITHMS }
@@ -123,7 +123,7 @@ const armedFor = (clientId: string): string => `_imp_${hash('sha256', clientId, 
 /** One for each client and record: two tabs are seen to be two, and neither becomes the other's. */
 export const armedCookie = (clientId: string, recordId: string): string => `${armedFor(clientId)}_${recordId}`
 
-/** By it, the door sees that the browser is armed for a client. */
+/** The cookie by which the door sees that the browser is armed for a client. */
 export const keptCookie = (clientId: string): string => `${armedFor(clientId)}_door`
 
 /** A browser that has more of them for one client was given them by someone else: a button adds one a minute. */
@@ -149,7 +149,7 @@ export async function findArmed(ctx: Context, service: SessionService, clientId:
   return opened.flat()
 }
 
-/** As the provider reads its own, at any host. The door is where browsers are: its scheme says whether they are secure. */
+/** Cookies as the provider reads its own, at any host. The door is where browsers are: its scheme says whether they are secure. */
 function cookiesIn(ctx: Context, { provider, options }: SessionService): Context['cookies'] {
   const { cookies } = provider.createContext(ctx.req, ctx.res)
   return Object.assign(cookies, { secure: options.sessions.door.protocol === 'https:' })
@@ -165,11 +165,11 @@ interface NewCookie {
   readonly life: Seconds
 }
 
-/** For the door alone. */
+/** Sends a cookie to the door alone. */
 export const writeDoorCookie = (ctx: Context, service: SessionService, cookie: NewCookie): void =>
   writeCookie(ctx, service, cookie, { path: service.options.sessions.door.pathname, sameSite: 'lax' })
 
-/** For the authorization endpoint. The armed browser arrives like the session that it is bound to. */
+/** Sends a cookie to the authorization endpoint. The armed browser arrives like the session that it is bound to. */
 export const writeArmedCookie = (ctx: Context, service: SessionService, cookie: NewCookie): void =>
   writeCookie(ctx, service, cookie, {
     path: service.provider.pathFor('authorization'),

@@ -213,7 +213,7 @@ type Decisions = Required<
 > &
   Pick<Configuration, 'issueRefreshToken'>
 
-/** In the order in which the provider asks. */
+/** The functions that the provider asks, in its order. */
 function decisions(given: Configuration, service: () => SessionService): Decisions {
   return {
     /** The first, once every parameter was checked. */

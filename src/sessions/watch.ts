@@ -59,7 +59,7 @@ export class SessionWatch {
   readonly #endings: Endings
   /** Waiting or under way in this process, by id. */
   readonly #known = new Map<string, Promise<void>>()
-  /** By client. */
+  /** Attempts under way, by client. */
   readonly #lanes = new Map<string, Lane>()
   /** When this process will wake. */
   readonly #wakes = new Set<Seconds>()

@@ -64,7 +64,7 @@ function checkKeys(configuration: Configuration): Finding {
 
 async function checkLogout(open: readonly Client[], isOwnFetch: boolean): Promise<Finding[]> {
   const about = 'logout'
-  const told = open.filter((client) => canBeTold(client as never))
+  const told = open.filter((client) => canBeTold(client))
   const unended = open.filter((client) => !told.includes(client))
   const text = `cannot be told when a session ends, so that their own may last: ${namesOf(unended)}`
   const advice = 'give them backchannel_logout_uri and backchannel_logout_session_required'

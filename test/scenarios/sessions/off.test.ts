@@ -15,6 +15,7 @@ describe('without the option sessions', () => {
     'attach',
     'endSessions',
     'hideHeadlessSessions',
+    'seeFound',
     ...FOLLOWS,
     'logoutOfSessions',
     '',
