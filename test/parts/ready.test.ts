@@ -1,9 +1,9 @@
 /** What `impersonation.ready()` says to a readiness probe, and how long it waits for a store. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { type SubjectTokenStore, storeReady } from '../../src/tokens/store.ts'
@@ -16,12 +16,7 @@ const reasonOf = (asking: Promise<void>): Promise<unknown> =>
 
 for (const kind of DATABASES) {
   describe(`ready, on ${kind}`, () => {
-    let database: Database
-    beforeOn(kind)
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database?.close())
+    const database = useDatabase(kind, { each: true, migrated: false })
 
     it('names the command while there are no tables, and takes those of a later version: steps only add', () =>
       withDeployment({ database }, async ({ impersonation }) => {
@@ -40,11 +35,7 @@ for (const kind of DATABASES) {
 }
 
 describe('ready', () => {
-  let database: Database
-  before(async () => {
-    database = await openDatabase('sqlite')
-  })
-  after(() => database.close())
+  const database = useDatabase('sqlite')
 
   /** What a probe is told of a store whose `ready` is this one, and the ids that were read from it. */
   const askStore = async (

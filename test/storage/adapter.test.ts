@@ -3,8 +3,7 @@ import { expect } from 'chai'
 import { type Adapter, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
 
@@ -38,13 +37,11 @@ const REFUSED = {
 /** What our adapter promises beyond the contract of every adapter. */
 onEachKind((kind) => {
   describe('adapter', () => {
-    let database: Database
+    const database = useDatabase(kind)
     let adapter: (model: string, namespace?: string) => Adapter
-    before(async () => {
-      database = await openDatabase(kind)
+    before(() => {
       adapter = (model, namespace) => createAdapter(database.sequelize, { namespace })(model)
     })
-    after(() => database.close())
 
     const rowOf = async (model: string): Promise<Record<string, unknown>[]> => {
       const [rows] = await database.sequelize.query(`SELECT * FROM oidc_models WHERE model = '${model}'`)

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn, describeOn, itOn } from '../../fixtures/on-database.ts'
+import { describeOn, itOn, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newUse } from '../../fixtures/subject-tokens.ts'
@@ -48,14 +48,12 @@ const GROUPS = {
 for (const kind of DATABASES) {
   const [forty, more] = GROUPS[kind]
   describe(`statements of one turn, on ${kind}`, () => {
-    let database: Database
+    const database = useDatabase(kind)
     let store: SubjectTokenStore
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
+    before(async () => {
       store = createSubjectTokenStore(database.sequelize)
       await knowIssuer(store)
     })
-    after(() => database?.close())
 
     it('are sent together, up to a limit, and each gets its own result', async () => {
       const tokens = newTokens(40)
@@ -146,16 +144,14 @@ const SERVERS = {
 for (const kind of ['postgres', 'mysql'] as const)
   describeOn(kind, `batches of two processes, on ${kind}`, () => {
     const server = SERVERS[kind]
-    let database: Database
+    const database = useDatabase(kind)
     let one: SubjectTokenStore
     let other: SubjectTokenStore
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
+    before(async () => {
       one = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
       other = createSubjectTokenStore(database.connect({ pool: { max: 1 } }))
       for (const store of [one, other]) await knowIssuer(store)
     })
-    after(() => database?.close())
 
     type Hold = (token: Pick<NewSubjectToken, 'id'>) => Promise<unknown>
 
@@ -273,11 +269,7 @@ for (const kind of ['postgres', 'mysql'] as const)
   })
 
 describeOn('mysql', 'a group of calls, which is one statement on MariaDB', () => {
-  let database: Database
-  beforeOn('mysql', async () => {
-    database = await openDatabase('mysql')
-  })
-  after(() => database?.close())
+  const database = useDatabase('mysql')
 
   it('asks once for a token that several calls ask for', async () => {
     const { pool, sent } = watched(database)
@@ -438,11 +430,7 @@ async function explain(pool: Sequelize, sql: string, values: readonly unknown[])
 }
 
 describe('statements of one turn, on a SQLite', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite')
-  })
-  afterEach(() => database.close())
+  const database = useDatabase('sqlite', { each: true })
 
   it('in memory stay in a transaction that is open on the one connection', async () => {
     const sequelize = database.connect({ storage: ':memory:' })

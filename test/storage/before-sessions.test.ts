@@ -1,7 +1,7 @@
 /** The version before sessions, unpacked from its package, on the tables of this one. */
 import { expect } from 'chai'
-import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { findEntry, importStorage, type Storage } from '../../fixtures/rehearsal/version.ts'
 import { unpackRelease } from '../../fixtures/releases.ts'
 import { sessionsIn, sessionUse } from '../../packages/store-contract/src/store/sessions.ts'
@@ -32,7 +32,7 @@ describe('the version before sessions', () => {
 
   for (const kind of DATABASES) {
     describe(`on ${kind}, when this one has made its step`, () => {
-      let database: Database
+      const database = useDatabase(kind, { migrated: false })
       let [old, store]: SubjectTokenStore[] = []
       const both = () => {
         if (!old || !store?.sessions) return expect.fail('no stores')
@@ -40,13 +40,11 @@ describe('the version before sessions', () => {
       }
       /** Its tokens, as the version before inserts and spends them. */
       const ofOld = () => tokensIn(both().old)
-      beforeOn(kind, async () => {
-        database = await openDatabase(kind, { migrated: false })
+      before(async () => {
         await version.migrate(database.sequelize)
         old = version.createSubjectTokenStore(database.connect())
         store = createSubjectTokenStore(database.connect())
       })
-      after(() => database?.close())
 
       it('goes on, and this one reads what it has written before and since', async () => {
         const { old, store, sessions } = both()

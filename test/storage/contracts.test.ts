@@ -3,8 +3,8 @@
  * added.
  */
 import { expect } from 'chai'
-import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { DATABASES, type Database } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { around } from '../../fixtures/runs.ts'
 import { adapterContract, subjectTokenStoreContract } from '../../packages/store-contract/src/index.ts'
 import { databaseOf } from '../../src/sequelize/drivers.ts'
@@ -50,16 +50,14 @@ function inTurn<T extends object>(all: readonly T[]): T {
 
 for (const kind of DATABASES) {
   describe(`on ${kind}, from three pools`, () => {
-    let database: Database
+    const database = useDatabase(kind)
     let pools: Database['sequelize'][]
     const unnamed = new Set<string>()
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
+    before(async () => {
       await widen(database)
       pools = [database.sequelize, database.connect(), database.connect()]
       for (const pool of pools) watchRows(pool, (sql) => void unnamed.add(sql))
     })
-    after(() => database?.close())
 
     subjectTokenStoreContract({
       describe,

@@ -2,7 +2,7 @@
 import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.ts'
 import { createPostgres } from '../../src/sequelize/database/postgres/driver.ts'
 import { insertInto } from '../../src/sequelize/database/standard.ts'
@@ -92,12 +92,10 @@ describe('the time limit of a connection that is being made', () => {
 })
 
 describe('a row that is written', () => {
-  let database: Database
+  const database = useDatabase('sqlite')
   before(async () => {
-    database = await openDatabase('sqlite')
     await database.sequelize.query('CREATE TABLE host (id TEXT PRIMARY KEY, value TEXT, first TEXT)')
   })
-  after(() => database.close())
   const ROW = { table: 'host', columns: ['id', 'value', 'first'] }
 
   it('by an insert fails where its key exists, and changes nothing', async () => {

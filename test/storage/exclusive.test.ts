@@ -2,9 +2,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import type { Database } from '../../fixtures/databases.ts'
 import { whileHeld } from '../../fixtures/lease.ts'
-import { beforeOn, describeOn, onEachKind } from '../../fixtures/on-database.ts'
+import { describeOn, onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { migrate } from '../../src/sequelize/index.ts'
@@ -20,11 +20,7 @@ const leaseOf = async ({ sequelize }: Pick<Database, 'sequelize'>) => {
 
 for (const kind of ['postgres', 'mysql'] as const)
   describeOn(kind, `a change of a table in use, on ${kind}`, () => {
-    let database: Database
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
-    })
-    after(() => database?.close())
+    const database = useDatabase(kind)
 
     it('waits for a lock for a second, in a transaction of its own, and leaves the session as it was', async () => {
       const pool = database.connect({ pool: { max: 1 } })
@@ -54,11 +50,7 @@ for (const kind of ['postgres', 'mysql'] as const)
   })
 
 describeOn('postgres', 'an index of a table in use, on postgres', () => {
-  let database: Database
-  beforeOn('postgres', async () => {
-    database = await openDatabase('postgres')
-  })
-  after(() => database?.close())
+  const database = useDatabase('postgres')
 
   it('is removed where it was not finished, and made anew', async () => {
     const { sequelize } = database
@@ -100,11 +92,7 @@ describeOn('postgres', 'an index of a table in use, on postgres', () => {
 
 onEachKind((kind) => {
   describe('the lease of who migrates', () => {
-    let database: Database
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database?.close())
+    const database = useDatabase(kind, { each: true, migrated: false })
 
     it('lasts 30 s, is renewed by its holder, and ends with the work', async () => {
       const held = await whileHeld(database.sequelize, async (holds) => {
@@ -172,11 +160,7 @@ onEachKind((kind) => {
 })
 
 describe('a change that others are in the way of', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite', { migrated: false })
-  })
-  afterEach(() => database?.close())
+  const database = useDatabase('sqlite', { each: true, migrated: false })
 
   const migrateWhile = async (fails: () => boolean) => {
     const { dialect } = driverOf(database.sequelize)

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
+import { describeOn, useDatabase } from '../../fixtures/on-database.ts'
 import { NAME, NEXT_VERSION } from '../../fixtures/rehearsal/step.ts'
 import { migrateTo } from '../../src/sequelize/schema/migrate.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
@@ -35,12 +35,7 @@ for (const [kind, name] of [
   ['mysql', 'MariaDB'],
 ] as const) {
   describeOn(kind, `a step behind a transaction, on ${name}`, () => {
-    let database: Database
-    beforeOn(kind)
-    beforeEach(async () => {
-      database = await openDatabase(kind)
-    })
-    afterEach(() => database?.close())
+    const database = useDatabase(kind, { each: true })
 
     /** Runs `work` while a connection, whose id it gets, has read the tables and its transaction is open. */
     const beside = async ({ sequelize }: Database, work: (id: number) => Promise<void>) => {

@@ -4,9 +4,8 @@ import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { now } from '../../fixtures/clock.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { whileHeld } from '../../fixtures/lease.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { driverOf } from '../../src/sequelize/drivers.ts'
 import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
 import { statusOf } from '../../src/sequelize/schema/status.ts'
@@ -19,11 +18,7 @@ const CLI = path.resolve(import.meta.dirname, '../../src/cli/main.ts')
 
 onEachKind((kind) => {
   describe('migrations', () => {
-    let database: Database
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database.close())
+    const database = useDatabase(kind, { each: true, migrated: false })
 
     const done = async () => {
       const rows = await database.sequelize.query<{ name: string }>(

@@ -1,18 +1,14 @@
 /** How long a statement is waited for: the time limit of each step, and the pauses before it is sent again. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { recordPauses } from '../../fixtures/pauses.ts'
 import type { Fate } from '../../src/sequelize/database/driver.ts'
 import { createPatience } from '../../src/sequelize/database/patience.ts'
 import { databaseOf, driverOf } from '../../src/sequelize/drivers.ts'
 
 describe('a statement that does not come back', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite')
-  })
-  afterEach(() => database.close())
+  const database = useDatabase('sqlite', { each: true })
 
   const turn = () => new Promise((resolve) => setImmediate(resolve))
   /** What a call has come to. */
@@ -106,11 +102,7 @@ describe('a statement that does not come back', () => {
 })
 
 describe('a statement that is sent again', () => {
-  let database: Database
-  beforeEach(async () => {
-    database = await openDatabase('sqlite')
-  })
-  afterEach(() => database.close())
+  const database = useDatabase('sqlite', { each: true })
 
   /** One that fails with these fates, the last of them for good. */
   const failing = (...fates: readonly [...Fate[], Fate]) => {

@@ -1,8 +1,8 @@
 /** What statements do with rows, alike on each database: types, claims of a key, joins, several rows at once. */
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
-import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { DATABASES } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import type { Database as Bound } from '../../src/sequelize/database/database.ts'
 import { insertInto, textOf } from '../../src/sequelize/database/standard.ts'
 import { StorageError } from '../../src/sequelize/database/storage-error.ts'
@@ -19,10 +19,9 @@ const OTHER = 8
 
 for (const kind of DATABASES) {
   describe(`rows on ${kind}`, () => {
-    let database: Database
+    const database = useDatabase(kind, { migrated: false })
     let bound: Bound
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind, { migrated: false })
+    before(async () => {
       bound = databaseOf(database.sequelize)
       const { types, tableOptions } = bound.dialect
       const query = (sql: string) => database.sequelize.query(`${sql}${tableOptions}`)
@@ -34,7 +33,6 @@ for (const kind of DATABASES) {
         stopped_at ${types.big}, reason ${types.text}, replayed_at ${types.big}, replayed_by ${types.name},
         PRIMARY KEY (issuer, token_id))`)
     })
-    after(() => database?.close())
 
     const id = (hex: string) => bound.dialect.bindId(hex)
     const TOKEN = ['id', 'issuer', 'hash', 'step', 'number', 'user_id'] as const

@@ -2,9 +2,9 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
-import { DATABASES, type Database, openDatabase } from '../../fixtures/databases.ts'
+import { DATABASES, openDatabase } from '../../fixtures/databases.ts'
 import { whileHeld } from '../../fixtures/lease.ts'
-import { beforeOn } from '../../fixtures/on-database.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { newToken } from '../../fixtures/subject-tokens.ts'
 import { mysqlDialect } from '../../src/sequelize/database/mysql/dialect.ts'
 import { postgresDialect } from '../../src/sequelize/database/postgres/dialect.ts'
@@ -72,12 +72,7 @@ for (const [kind, dialect] of [
 
 for (const kind of DATABASES) {
   describe(`the schema on ${kind}`, () => {
-    let database: Database
-    beforeOn(kind)
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database?.close())
+    const database = useDatabase(kind, { each: true, migrated: false })
 
     const query = (sql: string) => database.sequelize.query(sql)
 

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
 import { type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { beforeOn, describeOn } from '../../fixtures/on-database.ts'
+import { describeOn, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newToken, newUse } from '../../fixtures/subject-tokens.ts'
@@ -19,11 +19,7 @@ const USE = newUse()
 
 function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
   describeOn(kind, `${title}, on ${kind}`, () => {
-    let database: Database
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
-    })
-    after(() => database?.close())
+    const database = useDatabase(kind)
     tests(() => database)
   })
 }

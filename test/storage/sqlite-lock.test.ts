@@ -2,17 +2,15 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { newToken } from '../../fixtures/subject-tokens.ts'
 import { createAdapter, createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 describe('a SQLite that a transaction of this process has locked', () => {
-  let database: Database
+  const database = useDatabase('sqlite', { each: true })
   beforeEach(async () => {
-    database = await openDatabase('sqlite')
     await database.sequelize.query('CREATE TABLE host (a INTEGER)')
   })
-  afterEach(() => database.close())
 
   /** Holds the lock while `meanwhile` is started, and lets go only in a later turn of the event loop. */
   const besideTransaction = async <Value>(meanwhile: () => Promise<Value>): Promise<Value> => {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/hooks.ts'
-import { itOn, onEachKind } from '../../fixtures/on-database.ts'
+import { itOn, onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { around } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newUse, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
@@ -18,15 +18,13 @@ const SIZE = 131_072
 /** Stops that fail halfway, and what is counted and listed of a whole table. */
 onEachKind((kind) => {
   describe('subject token store: stops', () => {
-    let database: Database
+    const database = useDatabase(kind, { each: true })
     let store: SubjectTokenStore
     let tokens: ReturnType<typeof tokensIn>
-    beforeEach(async () => {
-      database = await openDatabase(kind)
+    beforeEach(() => {
       store = createSubjectTokenStore(database.sequelize)
       tokens = tokensIn(store)
     })
-    afterEach(() => database.close())
 
     it('a status index is not handed out again after a purge', async () => {
       const { insert, stored } = tokens

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/hooks.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { around, recordRuns } from '../../fixtures/runs.ts'
 import { sessionsIn, sessionUse } from '../../packages/store-contract/src/store/sessions.ts'
@@ -28,13 +27,11 @@ import {
 /** What the store over Sequelize does beyond the contract of every store: how much it reads, and in which statements. */
 onEachKind((kind) => {
   describe('subject token store', () => {
-    let database: Database
+    const database = useDatabase(kind)
     let store: SubjectTokenStore
-    before(async () => {
-      database = await openDatabase(kind)
+    before(() => {
       store = createSubjectTokenStore(database.sequelize)
     })
-    after(() => database.close())
 
     const opened = () => sessionsIn(store, store.sessions ?? expect.fail('no sessions'))
     const idsOf = (revocations: readonly Revoked[]) => revocations.map(({ token }) => token.id).sort()

@@ -8,9 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { type Cluster, ISSUER, startCluster } from '../../../fixtures/cluster.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { startMariadb } from '../../../fixtures/mariadb.ts'
-import { beforeOn } from '../../../fixtures/on-database.ts'
+import { useDatabase } from '../../../fixtures/on-database.ts'
 import { startPostgres } from '../../../fixtures/postgres.ts'
 import type { OwnServer } from '../../../fixtures/server-process.ts'
 import { connect } from '../../../src/cli/connect.ts'
@@ -84,11 +83,7 @@ async function startSlowProxy(url: string, farewell: Buffer) {
 
 for (const kind of ['postgres', 'mysql'] as const) {
   describe(`a session of ${kind} that is ended while Sequelize connects`, () => {
-    let database: Database
-    beforeOn(kind, async () => {
-      database = await openDatabase(kind)
-    })
-    after(() => database?.close())
+    const database = useDatabase(kind)
 
     it('ends no process, and the next statement connects anew', async () => {
       const proxy = await startSlowProxy(database.url, SERVERS[kind].farewell)

@@ -2,17 +2,12 @@
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { ISSUER, run, tokenThatEnds } from '../../../fixtures/commands.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
-import { onEachKind } from '../../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
 
 onEachKind((kind) => {
   describe('oidc-impersonation', () => {
-    let database: Database
-    beforeEach(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    afterEach(() => database?.close())
+    const database = useDatabase(kind, { each: true, migrated: false })
 
     it('migrates by the SQL that it prints', async () => {
       const { stdout } = await run(['sql'], database.url)

@@ -4,16 +4,13 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { CLI, run, tokenThatEnds } from '../../../fixtures/commands.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { openDatabase } from '../../../fixtures/databases.ts'
 import { whileHeld } from '../../../fixtures/lease.ts'
+import { useDatabase } from '../../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 
 describe('oidc-impersonation', () => {
-  let database: Database
-  before(async () => {
-    database = await openDatabase('sqlite', { migrated: false })
-  })
-  after(() => database.close())
+  const database = useDatabase('sqlite', { migrated: false })
 
   it('prints its usage, also for each command, within 80 columns', async () => {
     const commands = ['migrate', 'status', 'sql', 'purge', 'end-unspent']

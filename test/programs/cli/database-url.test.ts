@@ -5,8 +5,7 @@ import path from 'node:path'
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
 import { run } from '../../../fixtures/commands.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
-import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
+import { describeOn, useDatabase } from '../../../fixtures/on-database.ts'
 import { connect } from '../../../src/cli/connect.ts'
 
 describe('DATABASE_URL', () => {
@@ -120,11 +119,7 @@ describe('DATABASE_URL', () => {
 
   for (const kind of ['postgres', 'mysql'] as const) {
     describeOn(kind, `on ${kind}`, () => {
-      let database: Database
-      beforeOn(kind, async () => {
-        database = await openDatabase(kind)
-      })
-      after(() => database?.close())
+      const database = useDatabase(kind)
 
       it('is named by status, without a password or a user', async () => {
         const { hostname, port, pathname, username } = new URL(database.url)

@@ -3,9 +3,8 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { Sequelize } from 'sequelize'
 import { run, tokenThatEnds } from '../../../fixtures/commands.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
 import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
-import { onEachKind } from '../../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../../fixtures/on-database.ts'
 import { nameOf } from '../../../src/cli/database.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 
@@ -16,11 +15,7 @@ const folder = useFolder()
 
 onEachKind((kind) => {
   describe('oidc-impersonation with the module of a deployment', () => {
-    let database: Database
-    before(async () => {
-      database = await openDatabase(kind, { migrated: false })
-    })
-    after(() => database?.close())
+    const database = useDatabase(kind, { migrated: false })
 
     it('works on the database of its store, closes it, and leaves stdout to the command', async () => {
       const file = folder.write(

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { CLI, run, tokenThatEnds } from '../../../fixtures/commands.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import { useDatabase } from '../../../fixtures/on-database.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 
 /** Before the command, in its process. */
@@ -22,13 +22,11 @@ const FASTER = `
   real(() => { mock.timers.tick(5_000); process.stderr.write('5 s\\n') }, 100)`
 
 describe('oidc-impersonation purge', () => {
-  let database: Database
+  const database = useDatabase('sqlite', { each: true })
   beforeEach(async () => {
-    database = await openDatabase('sqlite')
     const store = createSubjectTokenStore(database.sequelize)
     for (let i = 0; i < 3; i += 1) await store.insert(tokenThatEnds(-500))
   })
-  afterEach(() => database.close())
 
   const TOTAL = '3 subject tokens and 0 models of the provider'
 
