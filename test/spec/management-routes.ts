@@ -9,8 +9,7 @@ import { send as sendHttp } from '../../fixtures/http.ts'
 import { type Signing, signJwt } from '../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { authorizationCode, login } from '../../fixtures/logins.ts'
-import { askForManagementToken } from '../../fixtures/registration.ts'
-import { managementToken, postToken } from '../../fixtures/requests.ts'
+import { managementToken, postToken, requestManagementToken } from '../../fixtures/requests.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { hashToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { actedBy, exchanged } from './exchanging.ts'
@@ -356,11 +355,13 @@ const publicMachine = machineClient({
 })
 /** Asks for a management token as this client. */
 const asksForToken = (client: ClientMetadata, scope: string | null = READ): Step =>
-  requests(({ setting }) => askForManagementToken(setting, client, scope))
+  requests(({ setting }) => requestManagementToken(setting, { client, scope }))
 /** A client that does not authenticate gets no token, whatever its metadata names. */
 const isNotGranted = (client: ClientMetadata): Steps => [
   stored({ ...client, scope: READ }),
-  requests(({ setting }) => askForManagementToken(setting, { client_id: client.client_id }, READ)),
+  requests(({ setting }) =>
+    requestManagementToken(setting, { client: { client_id: client.client_id }, scope: READ }),
+  ),
   isInvalidTarget,
   changesNothing,
 ]

@@ -11,8 +11,15 @@ import { dpopKey } from '../../fixtures/dpop.ts'
 import { send as sendHttp } from '../../fixtures/http.ts'
 import { SIGNING_KEY, signingKey } from '../../fixtures/keys.ts'
 import { rawRequest } from '../../fixtures/raw-request.ts'
-import { askForManagementToken } from '../../fixtures/registration.ts'
-import { exchange, idFrom, issue, keptToken, managementToken, postToken } from '../../fixtures/requests.ts'
+import {
+  exchange,
+  idFrom,
+  issue,
+  keptToken,
+  managementToken,
+  postToken,
+  requestManagementToken,
+} from '../../fixtures/requests.ts'
 import { hashToken, type SubjectTokenText } from '../../src/tokens/secret.ts'
 import { exchanged } from './exchanging.ts'
 import {
@@ -440,7 +447,10 @@ const callers = [
     (client) => [
       on('with scopes alike'),
       stored(client),
-      (scene) => scene.request(() => askForManagementToken(scene.setting, client, 'subject-tokens:create')),
+      (scene) =>
+        scene.request(() =>
+          requestManagementToken(scene.setting, { client, scope: 'subject-tokens:create' }),
+        ),
       answer(({ response }) => expect(response.body.error).to.equal('invalid_scope')),
       asks(
         'POST /subject-tokens',

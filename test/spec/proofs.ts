@@ -1,12 +1,10 @@
 /** How a request proves who sends it, and clients that must prove a key. */
 import type { ClientMetadata } from 'oidc-provider'
 import { CERTIFICATE } from '../../fixtures/clients.ts'
-import { now } from '../../fixtures/clock.ts'
 import { type DpopKey, dpopKey } from '../../fixtures/dpop.ts'
 import type { Parameters } from '../../fixtures/http.ts'
-import { signJwt } from '../../fixtures/jwts.ts'
 import { signingKey } from '../../fixtures/keys.ts'
-import { unique } from '../../fixtures/unique.ts'
+import { assertionBy } from '../../fixtures/requests.ts'
 import { confidential } from './exchanging.ts'
 import { stored } from './given.ts'
 import type { Step } from './rule.ts'
@@ -64,13 +62,5 @@ export const asserting = variant('asserting', {
   jwks: { keys: [publicPart] },
 })
 /** The parameters by which it authenticates. */
-export const assertion = async (scene: Scene, key = ASSERTING): Promise<Parameters> => {
-  const { client_id } = asserting(scene)
-  const ids = { iss: client_id, sub: client_id, aud: scene.setting.issuer, jti: unique('jti') }
-  const times = { iat: now(), exp: now() + 60 }
-  const value = await signJwt({ ...ids, ...times }, { key, header: { typ: undefined } })
-  return {
-    client_assertion: value,
-    client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
-  }
-}
+export const assertion = (scene: Scene, key = ASSERTING): Promise<Parameters> =>
+  assertionBy(scene.setting, asserting(scene).client_id, key)

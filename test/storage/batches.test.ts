@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect } from 'chai'
 import { QueryTypes, type Sequelize } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
-import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../fixtures/databases.ts'
-import { describeOn, itOn, useDatabase } from '../../fixtures/on-database.ts'
+import { DATABASES, type Database, type DatabaseKind } from '../../fixtures/databases.ts'
+import { describeOn, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newUse } from '../../fixtures/subject-tokens.ts'
@@ -100,19 +100,16 @@ for (const kind of DATABASES) {
   })
 }
 
-describe('a batch that a PostgreSQL of another language refuses', () => {
-  itOn('postgres', 'does not fail for the fault of one of them', async () => {
-    const database = await openDatabase('postgres')
-    try {
-      const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
-      const [first, second, third] = newTokens(3)
-      if (!first || !second || !third) throw new Error('no tokens')
-      await store.insert(first)
-      const inserted = [first, second, third].map((token) => store.insert(token))
-      expect(await outcomes(inserted)).to.deep.equal(['rejected', 'fulfilled', 'fulfilled'])
-    } finally {
-      await database.close()
-    }
+describeOn('postgres', 'a batch that a PostgreSQL of another language refuses', () => {
+  const database = useDatabase('postgres')
+
+  it('does not fail for the fault of one of them', async () => {
+    const store = createSubjectTokenStore(database.connect({ hooks: { afterConnect: speakItalian } }))
+    const [first, second, third] = newTokens(3)
+    if (!first || !second || !third) throw new Error('no tokens')
+    await store.insert(first)
+    const inserted = [first, second, third].map((token) => store.insert(token))
+    expect(await outcomes(inserted)).to.deep.equal(['rejected', 'fulfilled', 'fulfilled'])
   })
 })
 

@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { stopClock } from '../../fixtures/clock.ts'
-import { openDatabase } from '../../fixtures/databases.ts'
 import { losingResults } from '../../fixtures/hooks.ts'
-import { itOn, onEachKind, useDatabase } from '../../fixtures/on-database.ts'
+import { describeOn, onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
 import { around } from '../../fixtures/runs.ts'
 import { BY_API, NOW, newUse, tokensIn } from '../../packages/store-contract/src/store/tokens.ts'
@@ -220,30 +219,27 @@ onEachKind((kind) => {
 })
 
 for (const kind of ['postgres', 'mysql'] as const) {
-  describe(`subject token store: a spend, on ${kind}`, () => {
-    itOn(kind, 'that waits for a stop is refused when the stop commits', async () => {
-      const database = await openDatabase(kind)
-      try {
-        const store = createSubjectTokenStore(database.sequelize)
-        const { issuer, insert, stored } = tokensIn(store)
-        const token = await insert()
-        const id = kind === 'mysql' ? `X'${token.id}'` : `'${token.id}'`
-        const spent: Promise<boolean>[] = []
-        await database.connect().transaction(async (transaction) => {
-          const write = (sql: string) => database.sequelize.query(sql, { transaction })
-          await write(`INSERT INTO subject_token_stops (token_id, issuer, number, stopped_at, cause)
-            VALUES (${id}, ${numberOf(issuer)}, ${token.statusIndex}, ${NOW}, 'host')`)
-          await write(`INSERT INTO subject_token_uses (token_id, issuer) VALUES (${id}, ${numberOf(issuer)})`)
-          spent.push(store.consume(token, NOW, newUse()))
-          const first = await Promise.race([spent[0], sleep(300, 'waits')])
-          expect(first).to.equal('waits')
-        })
-        expect(await spent[0]).to.equal(false)
-        const { use, revokedAt } = await stored(token.id)
-        expect([use, revokedAt]).to.deep.equal([undefined, NOW])
-      } finally {
-        await database.close()
-      }
+  describeOn(kind, `subject token store: a spend, on ${kind}`, () => {
+    const database = useDatabase(kind)
+
+    it('that waits for a stop is refused when the stop commits', async () => {
+      const store = createSubjectTokenStore(database.sequelize)
+      const { issuer, insert, stored } = tokensIn(store)
+      const token = await insert()
+      const id = kind === 'mysql' ? `X'${token.id}'` : `'${token.id}'`
+      const spent: Promise<boolean>[] = []
+      await database.connect().transaction(async (transaction) => {
+        const write = (sql: string) => database.sequelize.query(sql, { transaction })
+        await write(`INSERT INTO subject_token_stops (token_id, issuer, number, stopped_at, cause)
+          VALUES (${id}, ${numberOf(issuer)}, ${token.statusIndex}, ${NOW}, 'host')`)
+        await write(`INSERT INTO subject_token_uses (token_id, issuer) VALUES (${id}, ${numberOf(issuer)})`)
+        spent.push(store.consume(token, NOW, newUse()))
+        const first = await Promise.race([spent[0], sleep(300, 'waits')])
+        expect(first).to.equal('waits')
+      })
+      expect(await spent[0]).to.equal(false)
+      const { use, revokedAt } = await stored(token.id)
+      expect([use, revokedAt]).to.deep.equal([undefined, NOW])
     })
   })
 }
