@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { stopClock } from '../../fixtures/clock.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import type { Database } from '../../fixtures/databases.ts'
 import { overtaking } from '../../fixtures/hooks.ts'
-import { onEachKind } from '../../fixtures/on-database.ts'
+import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { around } from '../../fixtures/runs.ts'
 import { insertInto } from '../../src/sequelize/database/standard.ts'
 import { hexOf } from '../../src/sequelize/database/text.ts'
@@ -29,13 +29,11 @@ const idAt = (at: number) => earliestId(at).slice(0, 12) + mintId().slice(12)
 
 onEachKind((kind) => {
   describe('purge', () => {
-    let database: Database
+    const database = useDatabase(kind, { each: true })
     let now: number
-    beforeEach(async () => {
+    beforeEach(() => {
       now = Math.floor(Date.now() / 1000)
-      database = await openDatabase(kind)
     })
-    afterEach(() => database.close())
 
     const insert = async (
       expiresAt: number,

@@ -21,11 +21,9 @@ for (const kind of ['postgres', 'mysql'] as const) {
   describe(`the rights of a role of ${kind}`, () => {
     let database: Database
     let role: Role
-    let grantee: string
     beforeOn(kind, async () => {
       database = await openDatabase(kind)
       role = await createRole(database)
-      grantee = kind === 'postgres' ? role.name : `'${role.name}'@'%'`
     })
     after(async () => {
       await role?.drop()
@@ -48,7 +46,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
         // It may read one column of several.
         [kind === 'postgres' ? 'INSERT' : 'SELECT (actor_id)', 'subject_token_actors'],
       ])
-        await database.sequelize.query(`GRANT ${right} ON ${table} TO ${grantee}`)
+        await database.sequelize.query(`GRANT ${right} ON ${table} TO ${role.grantee}`)
       expect(await missingRights(pool)).to.deep.equal([
         { table: 'subject_tokens', right: 'INSERT' },
         { table: 'subject_tokens', right: 'DELETE' },
@@ -58,7 +56,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
         { table: 'subject_token_actors', right: 'DELETE' },
         { table: 'impersonation_steps', right: 'SELECT' },
       ])
-      await database.sequelize.query(`GRANT SELECT ON impersonation_steps TO ${grantee}`)
+      await database.sequelize.query(`GRANT SELECT ON impersonation_steps TO ${role.grantee}`)
       // PostgreSQL shows every role the catalogue; MariaDB not the columns that it may not see.
       const said = { postgres: 'no INSERT on subject_tokens', mysql: 'subject_token_actors' }[kind]
       expect(await reasonOf(createSubjectTokenStore(pool).ready?.())).to.include(said)

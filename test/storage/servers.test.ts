@@ -17,19 +17,15 @@ import { mintId } from '../../src/tokens/id.ts'
 
 const USE = newUse()
 
-function suite(kind: DatabaseKind, title: string, tests: (opened: () => Database) => void): void {
-  describeOn(kind, `${title}, on ${kind}`, () => {
-    const database = useDatabase(kind)
-    tests(() => database)
-  })
-}
+const suite = (kind: DatabaseKind, title: string, tests: (database: Database) => void) =>
+  describeOn(kind, `${title}, on ${kind}`, () => tests(useDatabase(kind)))
 
-suite('postgres', 'a statement that was rolled back', (opened) => {
+suite('postgres', 'a statement that was rolled back', (database) => {
   it('is repeated: with serializable transactions too, exactly one of 50 uses wins and none fails', async () => {
-    const { sequelize, url } = opened()
+    const { sequelize, url } = database
     const name = new URL(url).pathname.slice(1)
     await sequelize.query(`ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`)
-    const pool = opened().connect({ pool: { max: 20 } })
+    const pool = database.connect({ pool: { max: 20 } })
     const store = createSubjectTokenStore(pool)
     for (let round = 0; round < 10; round += 1) {
       const token = newToken()
@@ -40,7 +36,7 @@ suite('postgres', 'a statement that was rolled back', (opened) => {
   })
 })
 
-suite('postgres', 'a prepared statement', (opened) => {
+suite('postgres', 'a prepared statement', (database) => {
   const spoilt: [title: string, sql: string[]][] = [
     ['that the server has forgotten', ['DEALLOCATE ALL']],
     [
@@ -53,7 +49,7 @@ suite('postgres', 'a prepared statement', (opened) => {
   ]
   for (const [title, statements] of spoilt) {
     it(`${title} is prepared again, and no one notices`, async () => {
-      const pool = opened().connect({ pool: { max: 1 } })
+      const pool = database.connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       const token = newToken()
       await store.insert(token)
@@ -67,7 +63,7 @@ suite('postgres', 'a prepared statement', (opened) => {
 
   it('that the server has forgotten is the last: the log of Sequelize says so, once', async () => {
     const log: string[] = []
-    const pool = opened().connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
+    const pool = database.connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
     const store = createSubjectTokenStore(pool)
     for (let round = 0; round < 3; round += 1) {
       await store.find(ISSUER, mintId())
@@ -77,7 +73,7 @@ suite('postgres', 'a prepared statement', (opened) => {
   })
 })
 
-suite('postgres', 'the names of prepared statements', (opened) => {
+suite('postgres', 'the names of prepared statements', (database) => {
   const namesIn = async (pool: Sequelize) => {
     const rows = await pool.query<{ name: string }>(
       `SELECT name FROM pg_prepared_statements WHERE name LIKE 'impersonation%' ORDER BY name`,
@@ -87,7 +83,7 @@ suite('postgres', 'the names of prepared statements', (opened) => {
   }
 
   it('are the same in every process, and no longer than the server reads', async () => {
-    const pools = [1, 2].map(() => opened().connect({ pool: { max: 1 } }))
+    const pools = [1, 2].map(() => database.connect({ pool: { max: 1 } }))
     for (const pool of pools) {
       const store = createSubjectTokenStore(pool)
       const token = newToken()
@@ -102,7 +98,7 @@ suite('postgres', 'the names of prepared statements', (opened) => {
 
   it('are kept when a statement fails for a reason of its own', async () => {
     const log: string[] = []
-    const pool = opened().connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
+    const pool = database.connect({ pool: { max: 1 }, logging: (text) => void log.push(text) })
     const store = createSubjectTokenStore(pool)
     const token = newToken()
     await store.insert(token)
@@ -114,7 +110,7 @@ suite('postgres', 'the names of prepared statements', (opened) => {
   })
 })
 
-suite('postgres', 'the columns of a statement', (opened) => {
+suite('postgres', 'the columns of a statement', (database) => {
   it('are described once for all connections of a pool', async () => {
     let described = 0
     const watch = (client: unknown) => {
@@ -124,7 +120,7 @@ suite('postgres', 'the columns of a statement', (opened) => {
         described += 1
       })
     }
-    const pool = opened().connect({ pool: { max: 2 }, hooks: { afterConnect: watch } })
+    const pool = database.connect({ pool: { max: 2 }, hooks: { afterConnect: watch } })
     const store = createSubjectTokenStore(pool)
     const token = newToken()
     await store.insert(token)
@@ -147,9 +143,9 @@ const SPOILT: readonly (readonly [DatabaseKind, title: string, sql: readonly str
 ]
 
 for (const [kind, title, statements] of SPOILT) {
-  suite(kind, `a connection ${title}`, (opened) => {
+  suite(kind, `a connection ${title}`, (database) => {
     it('is given up, and nothing fails', async () => {
-      const pool = opened().connect({ pool: { max: 1 } })
+      const pool = database.connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       for (let round = 0; round < 3; round += 1) {
         const token = newToken()
@@ -162,10 +158,10 @@ for (const [kind, title, statements] of SPOILT) {
   })
 }
 
-suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
+suite('postgres', 'the oldest pg that Sequelize takes', (database) => {
   it('serves subject tokens and models', async () => {
     const dialectModule = createRequire(import.meta.url)('pg-oldest')
-    const pool = opened().connect({ dialectModule })
+    const pool = database.connect({ dialectModule })
     const store = createSubjectTokenStore(pool)
     const token = newToken()
     await store.insert(token)
@@ -179,7 +175,7 @@ suite('postgres', 'the oldest pg that Sequelize takes', (opened) => {
 })
 
 for (const kind of ['postgres', 'mysql'] as const) {
-  suite(kind, 'a replica that lags', (opened) => {
+  suite(kind, 'a replica that lags', (database) => {
     let stale: Database
     before(async () => {
       stale = await openDatabase(kind)
@@ -192,7 +188,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
         const { hostname, port, username, password, pathname } = new URL(url)
         return { host: hostname, port, username, password, database: pathname.slice(1) }
       }
-      return opened().connect({ replication: { read: [place(stale.url)], write: place(opened().url) } })
+      return database.connect({ replication: { read: [place(stale.url)], write: place(database.url) } })
     }
 
     it('is never queried for a subject token', async () => {
@@ -242,9 +238,9 @@ const KEPT = {
 }
 
 for (const kind of ['postgres', 'mysql'] as const) {
-  suite(kind, 'a connection', (opened) => {
+  suite(kind, 'a connection', (database) => {
     it('keeps nothing prepared for lists, kill switches and the purge', async () => {
-      const pool = opened().connect({ pool: { max: 1 } })
+      const pool = database.connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       const states = ['active', 'consumed', 'expired', 'revoked', undefined] as const
       for (const state of states) {
@@ -259,7 +255,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
     })
 
     it('keeps each statement of an exchange prepared', async () => {
-      const pool = opened().connect({ pool: { max: 1 } })
+      const pool = database.connect({ pool: { max: 1 } })
       const store = createSubjectTokenStore(pool)
       for (let index = 0; index < 20; index += 1) {
         const token = newToken()
@@ -272,7 +268,7 @@ for (const kind of ['postgres', 'mysql'] as const) {
 
     if (kind === 'mysql')
       it('keeps few texts of groups: sixteen to insert, five to find, and sixteen to spend', async () => {
-        const pool = opened().connect({ pool: { max: 1 } })
+        const pool = database.connect({ pool: { max: 1 } })
         const store = createSubjectTokenStore(pool)
         for (let count = 1; count <= 20; count += 1) {
           const tokens = newTokens(count)
@@ -290,10 +286,10 @@ for (const kind of ['postgres', 'mysql'] as const) {
   })
 }
 
-suite('postgres', 'a log that throws', (opened) => {
+suite('postgres', 'a log that throws', (database) => {
   it('keeps no connection', async () => {
     let broken = true
-    const pool = opened().connect({
+    const pool = database.connect({
       pool: { max: 2, acquire: 2000 },
       logging: () => {
         if (broken) throw new Error('the log is broken')
@@ -334,22 +330,22 @@ const ENDING = {
 const SELECT = 'SELECT value FROM host WHERE id = $1'
 
 for (const kind of ['postgres', 'mysql'] as const) {
-  suite(kind, 'a session that the server ends', (opened) => {
+  suite(kind, 'a session that the server ends', (database) => {
     const server = ENDING[kind]
     let bound: Bound
     before(async () => {
-      await opened().sequelize.query('CREATE TABLE host (id INT PRIMARY KEY, value INT)')
-      await opened().sequelize.query('INSERT INTO host VALUES (1, 10), (2, 20), (3, 30)')
-      bound = databaseOf(opened().connect({ pool: { max: 1 } }))
+      await database.sequelize.query('CREATE TABLE host (id INT PRIMARY KEY, value INT)')
+      await database.sequelize.query('INSERT INTO host VALUES (1, 10), (2, 20), (3, 30)')
+      bound = databaseOf(database.connect({ pool: { max: 1 } }))
     })
 
     /** Ends the sessions of this database that are in a state, once there are some. */
     async function end(state: 'waiting' | 'idle'): Promise<void> {
       for (let ended = 0; ended === 0; ) {
-        const found = await opened().sequelize.query<{ id: number }>(server[state], {
+        const found = await database.sequelize.query<{ id: number }>(server[state], {
           type: QueryTypes.SELECT,
         })
-        for (const { id } of found) await opened().sequelize.query(server.end(id))
+        for (const { id } of found) await database.sequelize.query(server.end(id))
         ended = found.length
         if (ended === 0) await new Promise((resolve) => setTimeout(resolve, 10))
       }
@@ -357,9 +353,9 @@ for (const kind of ['postgres', 'mysql'] as const) {
 
     /** What calls find whose session is ended while they run, and how many went together each time. */
     async function ended(...calls: (() => Promise<unknown>)[]) {
-      const { sequelize } = opened()
+      const { sequelize } = database
       const found: Promise<unknown>[] = []
-      const runs = await recordRuns(opened(), async () => {
+      const runs = await recordRuns(database, async () => {
         await sequelize.transaction(async (transaction) => {
           await sequelize.query(server.lock, { transaction })
           found.push(...calls.map((call) => call()))

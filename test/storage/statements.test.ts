@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { ConnectionRefusedError } from 'sequelize'
 import { ISSUER } from '../../fixtures/cluster.ts'
-import { type Database, openDatabase } from '../../fixtures/databases.ts'
+import { useDatabase } from '../../fixtures/on-database.ts'
 import { recordRuns } from '../../fixtures/runs.ts'
 import { knowIssuer, newTokens, sizes, spend } from '../../fixtures/together.ts'
 import { type Database as Bound, createDatabase } from '../../src/sequelize/database/database.ts'
@@ -15,13 +15,11 @@ import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 
 describe('a statement', () => {
   const sent: { text: Text; bindings: readonly Binding[] }[] = []
-  let database: Database
+  const database = useDatabase('sqlite', { each: true })
   beforeEach(async () => {
     sent.length = 0
-    database = await openDatabase('sqlite')
     await database.sequelize.query('CREATE TABLE host (id TEXT, value INTEGER)')
   })
-  afterEach(() => database.close())
 
   /** The database by its own driver, with these changes. */
   const using = (changes: Partial<Driver> = {}): Bound => {

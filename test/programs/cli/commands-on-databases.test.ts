@@ -9,14 +9,6 @@ onEachKind((kind) => {
   describe('oidc-impersonation', () => {
     const database = useDatabase(kind, { each: true, migrated: false })
 
-    it('migrates by the SQL that it prints', async () => {
-      const { stdout } = await run(['sql'], database.url)
-      for (const sql of stdout.split(/;\n/).filter((text) => text.trim() !== ''))
-        await database.sequelize.query(sql)
-      await createSubjectTokenStore(database.sequelize).ready?.()
-      expect((await run(['migrate'], database.url)).code).to.equal(0)
-    })
-
     it('shows the state of the tables', async () => {
       const empty = await run(['status'], database.url)
       expect(empty.code, empty.stderr).to.equal(1)
