@@ -702,9 +702,17 @@ const errors = [
       ],
     }),
   ),
-  rowsOf(['every route'])('M148', {
-    'every route': 'a limiter is the host’s, and refuses before a route is reached',
-  }),
+  everyRoute('M148', (name) => [
+    isIssued,
+    ['30', new Date(4e12).toUTCString(), 'nothing'].map((retryAfter) => [
+      asks(name, { headers: { 'x-host-limits': retryAfter } }),
+      answer(({ response }) => {
+        const said = response.headers.get('retry-after') ?? 'nothing'
+        expect([response.status, said]).to.deep.equal([429, retryAfter])
+      }),
+    ]),
+    changesNothing,
+  ]),
 ]
 
 export const managementRouteRules = [...everything, ...callers, ...management, ...errors]

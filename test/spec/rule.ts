@@ -11,9 +11,7 @@ export type Cells<Form extends string> = Readonly<Record<Form, Cell>>
 
 /** A row of the matrix. */
 export interface Rule {
-  /** As in docs/protocol.md. */
-  readonly ids: readonly string[]
-  /** The ids of the rules that it holds and, where a rule has several rows, what this one is about. */
+  /** The ids in docs/protocol.md of the rules that it holds and, where a rule has several rows, what this one is about. */
   readonly title: string
   readonly cells: Readonly<Record<string, Cell>>
 }
@@ -21,7 +19,7 @@ export interface Rule {
 /** Makes rows that have a cell for each of these forms. A title begins with the ids of the rules that one request shows. */
 export const rowsOf =
   <const Form extends string>(_forms: readonly Form[]) =>
-  (title: string, cells: Cells<Form>): Rule => ({ ids: title.replace(/,.*/, '').split(' '), title, cells })
+  (title: string, cells: Cells<Form>): Rule => ({ title, cells })
 
 /** A cell for each of these forms. */
 export const each = <const Form extends string>(

@@ -215,7 +215,7 @@ async function start(name: SettingName): Promise<Setting> {
     },
     {
       ...downstream(options, { clients: [pairwise, portal], configuration }),
-      before: [parsesBody],
+      before: [limits, parsesBody],
       database,
       resources,
       issuer,
@@ -297,6 +297,15 @@ const PARSERS = {
   'a function': leaves(() => {}),
 } as const satisfies Readonly<Record<string, Parser>>
 export type ParserName = keyof typeof PARSERS
+
+/** A host that limits in its own words where a request says so, with what `Retry-After` is to say. */
+const limits: Middleware = async (ctx, next) => {
+  const retryAfter = ctx.get('x-host-limits')
+  if (retryAfter === '') return next()
+  ctx.status = 429
+  ctx.body = 'Too many requests'
+  if (retryAfter !== 'nothing') ctx.set('retry-after', retryAfter)
+}
 
 /** A host that parses bodies where a request says so. */
 const parsesBody: Middleware = async (ctx, next) => {
