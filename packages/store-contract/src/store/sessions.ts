@@ -9,7 +9,7 @@ import type {
   SubjectTokenStore,
   SubjectTokenUse,
 } from 'oidc-provider-impersonation'
-import { all, BY_API, ENDS_AT, idsOf, LATER, NOW, type Test, tokensIn, total } from './tokens.ts'
+import { all, BY_API, ENDS_AT, idsIn, idsOf, LATER, NOW, type Test, tokensIn, total } from './tokens.ts'
 
 const RACERS = 50
 
@@ -39,12 +39,7 @@ export function sessionsIn(store: SubjectTokenStore, sessions: SessionStore) {
   const due = (now: number, limit = 100): Promise<readonly DueSession[]> =>
     sessions.findDue(issuer, now, limit)
   const assertDue = async (now: number, expected: readonly { readonly id: string }[], rule: string) => {
-    const found = (await due(now)).map(({ id }) => id)
-    assert.deepEqual(
-      found,
-      expected.map(({ id }) => id),
-      rule,
-    )
+    assert.deepEqual(idsIn(await due(now)), idsIn(expected), rule)
   }
   return { ...tokens, sessions, issue, openWith, open, due, assertDue }
 }
@@ -88,7 +83,7 @@ export function describeSessions(plain: Test): void {
     await assertDue(NOW + 9, [], 'a session is due before its mark')
     await assertDue(NOW + 10, [first], 'a session is due at its mark, and what no session is never is')
     await assertDue(LATER, [first, second, third], 'the oldest mark must come first')
-    const two = (await due(LATER, 2)).map(({ id }) => id)
+    const two = idsIn(await due(LATER, 2))
     assert.deepEqual(two, [first.id, second.id], 'the oldest are found where there are more than the limit')
     const { id, userId } = first
     const [mark, endsAt] = [NOW + 10, NOW + 10]
@@ -153,33 +148,24 @@ export function describeSessions(plain: Test): void {
     const { issuer: other } = tokensIn(store)
     const [session, exchanged] = [await open(), await spend()]
     const next = ENDS_AT + 20
-    const wrong: [rule: string, ...Parameters<SessionStore['claim']>][] = [
-      ['an earlier mark', issuer, session.id, ENDS_AT - 1, next],
-      ['a later mark', issuer, session.id, ENDS_AT + 1, next],
-      ['another issuer', other, session.id, ENDS_AT, next],
-      ['an unknown id', issuer, newToken().id, ENDS_AT, next],
-      ['what is no session', issuer, exchanged.id, ENDS_AT, next],
-    ]
-    for (const [rule, ...claim] of wrong)
-      assert.equal(await sessions.claim(...claim), false, `a claim by ${rule} was granted`)
+    type Claim = Parameters<SessionStore['claim']>
+    const assertClaims = async (granted: boolean, claims: Readonly<Record<string, Claim>>) => {
+      for (const [rule, claim] of Object.entries(claims))
+        assert.equal(await sessions.claim(...claim), granted, `${rule}: this claim`)
+    }
+    await assertClaims(false, {
+      'an earlier mark': [issuer, session.id, ENDS_AT - 1, next],
+      'a later mark': [issuer, session.id, ENDS_AT + 1, next],
+      'another issuer': [other, session.id, ENDS_AT, next],
+      'an unknown id': [issuer, newToken().id, ENDS_AT, next],
+      'what is no session': [issuer, exchanged.id, ENDS_AT, next],
+    })
     await assertDue(ENDS_AT, [session], 'a claim that was not granted has changed the mark')
-    assert.equal(
-      await sessions.claim(issuer, session.id, ENDS_AT, next),
-      true,
-      'a claim by its mark was not granted',
-    )
-    assert.equal(
-      await sessions.claim(issuer, session.id, ENDS_AT, next + 1),
-      false,
-      'a claim was granted twice',
-    )
+    await assertClaims(true, { 'its mark': [issuer, session.id, ENDS_AT, next] })
+    await assertClaims(false, { 'a mark that was claimed': [issuer, session.id, ENDS_AT, next + 1] })
     await assertDue(next - 1, [], 'a session is due before what a claim has moved its mark to')
     await assertDue(next, [session], 'a session is not due when what a claim has moved its mark to is over')
-    assert.equal(
-      await sessions.claim(issuer, session.id, next, next + 1),
-      true,
-      'a second attempt cannot be claimed',
-    )
+    await assertClaims(true, { 'its mark, at a second attempt': [issuer, session.id, next, next + 1] })
   })
 
   test(`has one winner among ${RACERS} claims`, async (store, sessions) => {

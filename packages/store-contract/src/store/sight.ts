@@ -14,6 +14,7 @@ import {
   LATER,
   NOW,
   type Test,
+  type Tokens,
   tokensIn,
   total,
   useOf,
@@ -52,48 +53,40 @@ export function describeSight(test: Test): void {
     }
   })
 
+  /** That everyone sees a use, and that so many tokens live. */
+  const assertSeen = async ({ store, issuer, listed }: Tokens, token: SubjectToken, live: number) => {
+    const { id, userId } = token
+    const links = ['newest', 'middle', 'oldest'].map((link) => [`${link} ${id}`] as const)
+    const [found, counted, ...lists] = await Promise.all([
+      store.find(issuer, id),
+      total(store.countLive(issuer, NOW)),
+      listed({ live: true, userId: [userId] }),
+      listed({ state: 'consumed', userId: [userId] }),
+      ...links.map((actorId) => listed({ actorId })),
+    ])
+    assert.deepEqual(found?.use, useOf(token), 'a use was shown before all of it was there')
+    assert.equal(counted, live, 'it is not counted as live')
+    for (const list of lists) assert.deepEqual(list, [id], 'it is not found by a link, or not as live')
+  }
+
   test('a token that shows its use is found by every link, and is live, from then on', async ({ store }) => {
-    const { issuer, named, listed } = tokensIn(store)
-    for (const number of [1, 2, 3]) {
-      const token = await named()
-      const use = useOf(token)
+    const tokens = tokensIn(store)
+    for (const live of [1, 2, 3]) {
+      const token = await tokens.named()
       const look = async () => {
-        const found = await store.find(issuer, token.id)
-        if (!found?.use) return
-        assert.deepEqual(found.use, use, 'a use was shown before all of it was there')
-        await assertFound(token, number)
+        const found = await store.find(token.issuer, token.id)
+        if (found?.use) await assertSeen(tokens, token, live)
       }
-      const assertFound = async ({ id, userId }: SubjectToken, live: number) => {
-        for (const link of ['newest', 'middle', 'oldest'])
-          assert.deepEqual(
-            await listed({ actorId: [`${link} ${id}`] }),
-            [id],
-            `it is not found by its ${link} actor`,
-          )
-        assert.deepEqual(await listed({ live: true, userId: [userId] }), [id], 'it is not listed as live')
-        assert.equal(await total(store.countLive(issuer, NOW)), live, 'it is not counted as live')
-      }
-      await during(() => store.consume(token, NOW, use), look)
+      await during(() => store.consume(token, NOW, useOf(token)), look)
     }
   })
 
   test('a spend that has answered is seen at once, by everyone', async ({ store }) => {
-    const { issuer, named, listed } = tokensIn(store)
+    const tokens = tokensIn(store)
     for (const live of [1, 2, 3]) {
-      const token = await named()
-      const { id, userId } = token
-      const links = ['newest', 'middle', 'oldest'].map((link) => [`${link} ${id}`] as const)
+      const token = await tokens.named()
       assert.equal(await store.consume(token, NOW, useOf(token)), true)
-      const [found, counted, ...lists] = await Promise.all([
-        store.find(issuer, id),
-        total(store.countLive(issuer, NOW)),
-        listed({ live: true, userId: [userId] }),
-        listed({ state: 'consumed', userId: [userId] }),
-        ...links.map((actorId) => listed({ actorId })),
-      ])
-      assert.deepEqual(found?.use, useOf(token))
-      assert.equal(counted, live, 'it is not counted as live')
-      for (const list of lists) assert.deepEqual(list, [id], 'it is not found by a link, or not as live')
+      await assertSeen(tokens, token, live)
     }
   })
 

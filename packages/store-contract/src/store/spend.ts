@@ -20,11 +20,18 @@ export function describeSpend(test: Test): void {
     assert.deepEqual(await stored(token.id), { ...token, use })
   })
 
-  test('records a use that is as the constraint said, and one that is not', async ({ store }) => {
+  test('records a use as it was given, as the constraint said or not', async ({ store }) => {
     const { insert, spent, assertListed } = tokensIn(store)
     const actor = { sub: 'bob' }
+    const uses = [
+      newUse({ actor }),
+      newUse({ actor, clientId: 'other' }),
+      newUse(),
+      newUse({ accessToken: { format: 'jwt', expiresAt: NOW + 60, kept: true } }),
+      newUse({ accessToken: { format: 'opaque', expiresAt: NOW + 60 }, grantId: 'a-grant' }),
+    ]
     for (const bound of [{}, { clientId: 'spa' }, { actorId: 'bob' }, { clientId: 'spa', actorId: 'bob' }])
-      for (const use of [newUse({ actor }), newUse({ actor, clientId: 'other' }), newUse()]) {
+      for (const use of uses) {
         const token = await insert(bound)
         assert.equal(await store.consume(token, NOW, use), true)
         const { use: found, ...rest } = await spent(token.id)
@@ -34,19 +41,6 @@ export function describeSpend(test: Test): void {
         for (const name of new Set([use.actor?.sub, token.actorId]))
           if (name !== undefined) await assertListed({ id: token.id, actorId: [name] }, [token.id])
       }
-  })
-
-  test('records that nothing can end an access token', async ({ store }) => {
-    const { spend } = tokensIn(store)
-    const accessToken = { format: 'jwt', expiresAt: NOW + 60, kept: true } as const
-    assert.deepEqual((await spend({ accessToken })).use.accessToken, accessToken)
-  })
-
-  test('records the Grant of an opaque access token', async ({ store }) => {
-    const { spend } = tokensIn(store)
-    const accessToken = { format: 'opaque', expiresAt: NOW + 60 } as const
-    const { use } = await spend({ accessToken, grantId: 'a-grant' })
-    assert.deepEqual([use.accessToken, use.grantId], [accessToken, 'a-grant'])
   })
 
   test('spends nothing that was revoked, or has expired, to the second', async ({ store }) => {

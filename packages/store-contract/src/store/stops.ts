@@ -43,11 +43,6 @@ export function describeStops(test: Test): void {
       }
   })
 
-  test('returns undefined for an id that does not exist', async ({ store }) => {
-    const { issuer, newToken } = tokensIn(store)
-    assert.equal(await store.revoke(issuer, newToken().id, NOW, BY_API), undefined)
-  })
-
   test('leaves a token with nothing left to stop as it is', async ({ store }) => {
     const { issuer, insert, spend, stored } = tokensIn(store)
     const unspent = await insert({ expiresAt: NOW })

@@ -178,6 +178,9 @@ export async function all(batches: AsyncIterable<readonly Revoked[]>): Promise<R
   return revoked
 }
 
+/** In their order. */
+export const idsIn = (found: readonly { readonly id: string }[]): string[] => found.map(({ id }) => id)
+
 export const idsOf = (revoked: readonly Revoked[]): string[] => revoked.map(({ token }) => token.id).sort()
 
 export async function total(slices: AsyncIterable<number>): Promise<number> {
