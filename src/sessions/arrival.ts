@@ -76,7 +76,7 @@ export async function answerFor(
   })
 }
 
-/** An authorization request that is refused while `work` is done is told of. */
+/** Does a part of the answer to an authorization request, and tells of what refuses it. */
 export async function telling<Result>(ctx: KoaContextWithOIDC, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

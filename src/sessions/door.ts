@@ -68,37 +68,34 @@ export function doorRouter(service: SessionService): Router {
   const router = new Router({ sensitive: true, strict: true })
   const [door, confirm] = doorPaths(service)
   const guarded = guardOf(service)
-  const serve = (handle: Handle) => guarded((ctx) => handle(ctx, service))
   const only = (...methods: string[]) => guarded(async (ctx) => showMethods(ctx, methods))
-  router.post(door, serve(bring))
-  router.get(door, serve(ask))
-  router.post(confirm, serve(arm))
+  router.post(door, guarded(bring))
+  router.get(door, guarded(ask))
+  router.post(confirm, guarded(arm))
   router.all(door, only('GET', 'HEAD', 'POST'))
   router.all(confirm, only('POST'))
   return router
 }
 
-/** The operator is told once. */
-function fail(ctx: Context, { provider }: SessionService, thrown: unknown): number {
-  if (!requestState(ctx).isTold) enter(ctx, { provider, door: 'session' })
-  return refuse(ctx, thrown).status
-}
-
 /** Every response of the door is a page, or leads to one. What is refused is shown by one text. */
 const guardOf =
   (service: SessionService) =>
-  (handle: (ctx: Context) => Promise<void>): Middleware => {
+  (handle: Handle): Middleware => {
     const paths: readonly string[] = doorPaths(service)
     return async (ctx, next) => {
       // Elsewhere its cookies would not be sent.
       if (!paths.includes(originalPathOf(ctx))) return next()
       setHeaders(ctx)
       try {
-        await handle(ctx)
+        await handle(ctx, service)
       } catch (thrown) {
         if (thrown instanceof errors.AccessDenied) showRefusal(ctx, 403, await broughtId(ctx, service))
         else if (thrown instanceof RecordError) showRefusal(ctx, 400, undefined)
-        else showFailure(ctx, fail(ctx, service, thrown))
+        else {
+          // The operator is told once.
+          if (!requestState(ctx).isTold) enter(ctx, { provider: service.provider, door: 'session' })
+          showFailure(ctx, refuse(ctx, thrown).status)
+        }
       }
     }
   }
@@ -110,7 +107,8 @@ const broughtId = async (ctx: Context, service: SessionService): Promise<string 
 const malformed = (text: string) => new RecordError({ status: 400, code: 'invalid_request', public: text })
 
 /**
- * From any site. Nothing is looked up and nothing is shown: the token leaves the page, the history and the address at once.
+ * Takes a token from any site. Nothing is looked up and nothing is shown: it leaves the page, the history and the address at
+ * once.
  */
 async function bring(ctx: Context, service: SessionService): Promise<void> {
   assertNoToken(ctx)

@@ -41,8 +41,11 @@ export interface Attempt {
   resources?: readonly string[]
 }
 
+/** What `ttl` of the configuration is about in a session. */
+export type Kind = 'AccessToken' | 'AuthorizationCode' | 'IdToken'
+
 /** What has had its say in the tokens of a request. */
-type Stage = 'AccessToken' | 'AuthorizationCode' | 'IdToken' | 'claims' | 'jwt'
+type Stage = Kind | 'claims' | 'jwt'
 
 interface RequestState {
   /** An authorization request that is answered for the user, or was refused. */

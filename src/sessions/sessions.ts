@@ -34,7 +34,7 @@ import {
   showHeadlessGrants,
 } from './provider.ts'
 import { followGrants, sessionGrantPolicy } from './replay.ts'
-import { markStage, rememberSessions, requestState } from './request.ts'
+import { type Kind, markStage, rememberSessions, requestState } from './request.ts'
 import { keysOf, type SessionService, sealOf } from './seal.ts'
 import { spendAndWatch } from './spend.ts'
 import {
@@ -42,7 +42,6 @@ import {
   assertIssuedAsConfigured,
   assertOfSession,
   claimsOfSession,
-  type Kind,
   ttlOf,
 } from './tokens.ts'
 import { watchSessions } from './watch.ts'
@@ -90,7 +89,7 @@ class OpenedSessions implements Sessions {
     return extendForSessions(given, door, () => assertAttached(this.#attached))
   }
 
-  /** Whether the provider can have sessions, and what it needs for them. Every process watches over the sessions of all. */
+  /** Asserts that the provider can have sessions, and adds what they need. Every process watches over the sessions of all. */
   attach(service: Service): void {
     const { provider, options, configuration } = service
     const sessions = this.#options

@@ -28,7 +28,7 @@ import { revokeSubjectToken } from '../records/stop.ts'
 import { isLive, isOfSession, isSpent } from '../tokens/subject-token.ts'
 import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './provider.ts'
-import { markStage, remember, requestState, type SessionFacts } from './request.ts'
+import { type Kind, markStage, remember, requestState, type SessionFacts } from './request.ts'
 import type { SessionService } from './seal.ts'
 
 function findRecord(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
@@ -153,9 +153,7 @@ export function assertOfSession(
   payload.jti = token.jti
 }
 
-/** What `ttl` of the configuration is about here. */
-export type Kind = 'AccessToken' | 'AuthorizationCode' | 'IdToken'
-export interface Issued {
+interface Issued {
   readonly grantId?: string
   readonly resourceServer?: { readonly accessTokenTTL?: number }
   exp?: Seconds

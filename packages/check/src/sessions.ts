@@ -7,7 +7,6 @@ import {
   canBeTold,
   type Deployment,
   findRegisteredClient,
-  isOpen,
   keysOf,
   within,
 } from 'oidc-provider-impersonation/inside'
@@ -18,13 +17,13 @@ export async function checkSessions(
   { inside }: Deployment,
   named: readonly string[] = [],
 ): Promise<Finding[]> {
-  const { options, provider, configuration } = inside
+  const { options, provider, configuration, sessions } = inside
   if (!options.sessions) return []
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
   // `checkClients` tells which clients cannot be read.
   const find = (id: string) => findRegisteredClient(provider, id).catch(() => undefined)
   const found = await Promise.all([...new Set([...fixed, ...named])].map(find))
-  const open = found.filter((client) => client !== undefined && isOpen(client)) as Client[]
+  const open = found.filter((client) => client && sessions.isOpen?.(client)) as Client[]
   return [
     checkDoor(inside, options.sessions.door),
     checkKeys(configuration),
