@@ -123,7 +123,7 @@ function batchesOf(faults: readonly Fault[]): Fault[][] {
 }
 
 const CONFIGURATIONS: readonly [files: RegExp, configuration: string][] = [
-  [/^src\/console\/assets\/.*\.js$/, './tsconfig.assets.json'],
+  [/^packages\/console\/src\/assets\/.*\.js$/, './packages/console/tsconfig.json'],
   [/^packages\/banner\/src\/.*\.js$/, './packages/banner/tsconfig.json'],
   [/\.ts$/, './tsconfig.json'],
 ]
