@@ -39,9 +39,6 @@ export function collectSecrets(): Secrets {
 function remember(words: Set<string>, word: string): void {
   if (word.length < 40) return
   words.add(word)
-  if (words.size <= MOST) return
-  for (const oldest of words) {
-    words.delete(oldest)
-    return
-  }
+  const [oldest = ''] = words
+  if (words.size > MOST) words.delete(oldest)
 }

@@ -5,8 +5,7 @@ import { type AccessToken, isGood, linksOf, reaches, type Token } from './model.
 import type { Requested } from './proving.ts'
 import {
   BARRED,
-  DENIED,
-  FAILED,
+  judgeContext,
   PROOF,
   PROOF_USED,
   refuse,
@@ -42,7 +41,8 @@ export function judgePass(attempt: PassAttempt, people: People, now: number): Ve
   if (!isElsewhere(received, attempt)) return TARGET
   const scope = grantedScope(received, attempt)
   if (scopes.length > 0 && scope === undefined) return SCOPE
-  return judgeContext(received) ?? (proof === 'used' ? PROOF_USED : { granted: { scope } })
+  const { onBehalfOf, onward } = token?.context ?? {}
+  return judgeContext(onBehalfOf, onward) ?? (proof === 'used' ? PROOF_USED : { granted: { scope } })
 }
 
 /** It is a malformed subject token then. */
@@ -89,13 +89,5 @@ const isElsewhere = ({ audience }: AccessToken, { resource }: PassAttempt): bool
 
 const grantedScope = ({ token, scope = '' }: AccessToken, { scopes, client, offered }: PassAttempt) =>
   scopeOf({ scopes, client, ceilings: [offered, token?.scope, scope], mayAct: false })
-
-function judgeContext({ token }: AccessToken): Verdict | undefined {
-  const { onBehalfOf, onward } = token?.context ?? {}
-  if (onBehalfOf === 'deny') return DENIED
-  if (onBehalfOf === 'throw') return FAILED
-  if (onward === 'deny') return DENIED
-  return onward === undefined ? undefined : FAILED
-}
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -9,14 +9,9 @@ const DAY = 86_400
 /** Seconds that a count may be old: those of recent days, of which alone the walk has records. */
 const AGE = 60
 
-interface Known {
-  readonly value: unknown
-  readonly at: number
-}
-
 /** Returns what reads the summary of both issuers, and compares it. */
 export function summaries(walk: Walk): (days: number) => Promise<void> {
-  const remembered = new Map<string, Known>()
+  const remembered = new Map<string, { readonly value: unknown; readonly at: number }>()
   /** It may be the one that was shown before, as long as that is not too old: what is as it is now may be counted anew. */
   const expectCount = (name: string, shown: unknown, current: unknown) => {
     const known = remembered.get(name)

@@ -33,8 +33,8 @@ const ACTOR = refuse(ACTOR_TOKEN_REFUSED.error, ACTOR_TOKEN_REFUSED.error_descri
 const REPLAYED: Verdict = { refused: { ...SUBJECT.refused, event: 'replayed' } }
 export const TARGET = refuse('invalid_target', 'resource indicator is missing, or unknown')
 export const SCOPE = refuse('invalid_scope', 'none of the requested scopes can be granted')
-export const DENIED = refuse('access_denied', 'the request was denied by policy')
-export const FAILED = refuse('server_error', 'oops! something went wrong', 500)
+const DENIED = refuse('access_denied', 'the request was denied by policy')
+const FAILED = refuse('server_error', 'oops! something went wrong', 500)
 export const PROOF = refuse('invalid_dpop_proof')
 export const PROOF_USED = refuse('invalid_grant')
 /** Before the handler of the grant, so that there is no event. */
@@ -58,7 +58,7 @@ export function judge(attempt: Attempt, people: People, now: number): Verdict {
     judgeActor(attempt, people, now) ??
     judgeTarget(attempt) ??
     (attempt.scopes.length > 0 && scope === undefined ? SCOPE : undefined) ??
-    judgeContext(attempt) ??
+    judgeContext(attempt.token?.context.exchange, attempt.token?.context.claims) ??
     (proof === 'used' ? PROOF_USED : { granted: { scope } })
   )
 }
@@ -133,11 +133,9 @@ const grantedScope = ({ scopes, offered = '', token, client, actor, rules }: Att
     mayAct: actor !== undefined && rules.maxDelegationDepth > 1,
   })
 
-/** The functions of the deployment do what the context says: see `optionsFor`. */
-function judgeContext({ token }: Attempt): Verdict | undefined {
-  const { exchange, claims } = token?.context ?? {}
-  if (exchange === 'deny') return DENIED
-  if (exchange === 'throw') return FAILED
-  if (claims === 'deny') return DENIED
-  return claims === undefined ? undefined : FAILED
+/** The functions of the deployment do what the context says, the policy first: see `optionsFor`. */
+export function judgeContext(policy: unknown, claims: unknown): Verdict | undefined {
+  const told = policy ?? claims
+  if (told === undefined) return undefined
+  return told === 'deny' ? DENIED : FAILED
 }
