@@ -197,14 +197,9 @@ async function numberOf(database: Database, issuer: number, id: string): Promise
   return Number(row?.number)
 }
 
-interface Target {
-  readonly table: string
-  readonly columns: readonly string[]
-}
-
 async function insert(
   database: Database,
-  { table, columns }: Target,
+  { table, columns }: { readonly table: string; readonly columns: readonly string[] },
   rows: readonly (readonly Bound[])[],
 ): Promise<void> {
   if (rows.length === 0) return

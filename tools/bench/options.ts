@@ -4,7 +4,6 @@ import { parseArgs } from 'node:util'
 import { type DatabaseKind, KINDS } from '../../fixtures/databases.ts'
 
 const ALGORITHMS = ['ES256', 'ES384', 'RS256', 'EdDSA'] as const
-const CONCURRENCIES = ['1', '8', '32'] as const
 
 export interface Options {
   /** Facts, in place of the table. */
@@ -48,14 +47,14 @@ export function parseOptions(args: readonly string[]): Options {
     facts,
     database: oneOf('database', KINDS, database),
     algorithm: oneOf('algorithm', ALGORITHMS, values.algorithm),
-    concurrency: Number(oneOf('concurrency', CONCURRENCIES, values.concurrency)),
-    rounds: number('rounds', values.rounds, { from: 1, to: 1000 }),
-    seconds: number('seconds', values.seconds, { from: 0.1, to: 600, whole: false }),
-    warmUp: number('warm-up', values['warm-up'], { from: 1, to: 1_000_000 }),
+    concurrency: number('concurrency', values.concurrency),
+    rounds: number('rounds', values.rounds),
+    seconds: number('seconds', values.seconds),
+    warmUp: number('warm-up', values['warm-up']),
     ...(values.against !== undefined && { against: path.resolve(values.against) }),
     kinds: values.database === undefined ? KINDS : [oneOf('database', KINDS, values.database)],
-    factRows: number('rows', values.rows, { from: 1000, to: 100_000_000 }),
-    limits: number('limits', values.limits, { from: 0.01, to: 100, whole: false }),
+    factRows: number('rows', values.rows),
+    limits: number('limits', values.limits),
   }
 }
 
@@ -65,17 +64,8 @@ function oneOf<Choice extends string>(name: string, choices: readonly Choice[], 
   return choice
 }
 
-interface Range {
-  readonly from: number
-  readonly to: number
-  readonly whole?: boolean
-}
-
-function number(name: string, text: string, { from, to, whole = true }: Range): number {
+function number(name: string, text: string): number {
   const value = Number(text)
-  const fits = text.trim() !== '' && value >= from && value <= to && (!whole || Number.isInteger(value))
-  if (!fits) {
-    throw new Error(`--${name} must be a ${whole ? 'whole ' : ''}number from ${from} to ${to}, not "${text}"`)
-  }
+  if (!(value > 0)) throw new Error(`--${name} must be a number above 0, not "${text}"`)
   return value
 }
