@@ -1,6 +1,5 @@
 /** A small issuer over real HTTP that does what a test wants of it: metadata, keys, introspection, status lists. */
 import { createPrivateKey, sign } from 'node:crypto'
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { deflateSync } from 'node:zlib'
@@ -8,6 +7,7 @@ import type { JWK } from 'oidc-provider'
 import { now } from '../../../fixtures/clock.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
+import { listen } from '../../../fixtures/listening.ts'
 import { unique } from '../../../fixtures/unique.ts'
 import { createVerifier, type Verifier, type VerifierOptions } from '../src/index.ts'
 
@@ -67,11 +67,9 @@ export async function startIssuer(): Promise<TestIssuer> {
     if (route) void route(request, response)
     else respond(response, '', { status: 404 })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = Object(server.address())
-  const issuer = `http://127.0.0.1:${port}/oidc`
-  const base = `http://127.0.0.1:${port}/api/status-lists`
+  const { baseUrl, close } = await listen(server)
+  const issuer = `${baseUrl}/oidc`
+  const base = `${baseUrl}/api/status-lists`
 
   const usual = (path: string): Route | undefined => {
     if (path === METADATA) {
@@ -108,11 +106,7 @@ export async function startIssuer(): Promise<TestIssuer> {
     async publish(stopped = [], changes = {}, signing = {}) {
       lists.set(0, await signList(`${base}/0`, { status_list: listOf(stopped), ...changes }, signing))
     },
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await once(server, 'close')
-    },
+    close,
   }
   return own
 }
