@@ -86,19 +86,6 @@ const allowedAt = (name: string): string => {
   if (name.endsWith('/stop-all')) return 'GET, HEAD, POST'
   return isPost(name) ? 'POST' : 'GET, HEAD'
 }
-const STAGES = ['origin', 'authorize', 'path', 'input'] as const
-/** A stop of all in which everything is wrong from one stage on. */
-const wrongFrom =
-  (first: (typeof STAGES)[number]): Step =>
-  async (scene) => {
-    const wrong = (stage: (typeof STAGES)[number]) => STAGES.indexOf(stage) >= STAGES.indexOf(first)
-    scene.setting.functions = { authorize: () => (wrong('authorize') ? undefined : DORA) }
-    await visits('POST /stop-all', {
-      ...(wrong('origin') && { headers: {} }),
-      ...(wrong('path') && { path: '/nothing' }),
-      fields: { reason: '' },
-    })(scene)
-  }
 
 const RIGHTS = ['see', 'stop', 'stopAll', 'none'] as const
 const byRight = NAMES.map((name) =>
@@ -568,12 +555,6 @@ export const consoleChecks = [
     ({ response }) => expect(response.headers.get('allow')).to.equal(allowedAt(name)),
     isRefused(405),
   ]),
-  rowsOf(['the origin', 'authorize', 'the path', 'the input'])('C18, the order', {
-    'the origin': [isIssued, wrongFrom('origin'), notAsked, isRefused(403)],
-    authorize: [isIssued, wrongFrom('authorize'), isRefused(403)],
-    'the path': [isIssued, wrongFrom('path'), isRefused(404)],
-    'the input': [isIssued, wrongFrom('input'), isRefused(400)],
-  }),
   ...Object.entries({ unknown: '?x=1', repeated: '?cursor=a&cursor=b' }).map(([title, query]) =>
     everyRoute(`C19, ${title}`, (name) =>
       isPost(name)

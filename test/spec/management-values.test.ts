@@ -67,7 +67,6 @@ const lists = (levels: number): unknown => (levels === 0 ? 1 : [lists(levels - 1
 const fields = [
   ...['userId', 'clientId', 'actorId', 'scope'].map((field) =>
     refuses(`M22, ${field}`, field, NAME, {
-      'of 256 characters': 'a'.repeat(256),
       'with half a character first': '\udc00a',
       'a boolean': true,
       'a list': ['alice'],
@@ -101,14 +100,12 @@ const fields = [
   }),
   refuses('M19, refused', 'resource', URI, {
     'without scheme': 'api.example.com',
-    'a path': '/orders',
     'with an empty fragment': `${API}#`,
     'with a space': `${API}/a b`,
     'with a space before it': ` ${API}`,
     'with a line feed': `${API}\n`,
     'beyond ASCII': 'https://bücher.example.com',
     'two URIs': `${API} https://other.example.com`,
-    'a list with one twice': [API, 'urn:example:orders', API],
     'a list with a fragment': [`${API}#orders`],
     'a list in a list': [[API]],
     'a list with null': [API, null],
