@@ -1,7 +1,7 @@
 /** How a function of the deployment is called (protocol.md §5): under a time limit, which leaves nothing running. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { AccessDenied, checkOf, reasonOf } from '../../src/base/errors.ts'
+import { checkOf, reasonOf } from '../../src/base/errors.ts'
 import { callDeployment } from '../../src/provider/call.ts'
 
 /** Timers that keep the process alive. Mocha sets its own once a test has returned its promise. */
@@ -25,18 +25,6 @@ describe('a call of the deployment', () => {
     const call = callDeployment('isAllowed', LIMIT, () => Promise.reject(new Error('private')))
     expect(timers()).to.equal(before + 1)
     expect(await call.catch((error: Error) => error.message)).to.equal('isAllowed failed')
-    expect(timers()).to.equal(before)
-  })
-
-  it('has a timer for a thenable that is no promise, whose AccessDenied is a decision as well', async () => {
-    await Promise.resolve()
-    const before = timers()
-    const denial = Promise.reject(new AccessDenied('not on Sundays'))
-    // biome-ignore lint/suspicious/noThenProperty: that is the test
-    const call = callDeployment<unknown>('isAllowed', LIMIT, () => ({ then: denial.then.bind(denial) }))
-    expect(timers()).to.equal(before + 1)
-    const told = await call.catch((error: Error) => [checkOf(error), reasonOf(error)])
-    expect(told).to.deep.equal(['isAllowed', 'not on Sundays'])
     expect(timers()).to.equal(before)
   })
 

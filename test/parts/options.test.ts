@@ -55,16 +55,6 @@ describe('options', () => {
     })
   })
 
-  it('are refused where onBehalfOf has no status lists, with isAllowed or without', () => {
-    const without = { store, statusList: false as const }
-    for (const isAllowed of [undefined, () => true])
-      expect(() => resolveOptions({ ...without, onBehalfOf: true, isAllowed })).to.throw(
-        TypeError,
-        'option onBehalfOf needs statusList',
-      )
-    expect(resolveOptions({ ...without, onBehalfOf: false }).statusList).to.equal(false)
-  })
-
   it('are the defaults where they are null', () => {
     const given = { store, requireActor: null, maxDelegationDepth: null } as unknown as ImpersonationOptions
     expect(resolveOptions(given)).to.include({ requireActor: false, maxDelegationDepth: 1 })

@@ -47,7 +47,7 @@ import {
 } from './expectations.ts'
 import { contextIsLost, functions, gone, issuedWith, on, passes, removed, rewrite, stored } from './given.ts'
 import { by, proven, storedAs, theKey, variant } from './proofs.ts'
-import { rowsOf, type Step } from './rule.ts'
+import { rowsOf, type Step, values } from './rule.ts'
 import type { Scene } from './scene.ts'
 import { ALIAS_OF_API, PLAIN, pairwise, portal } from './settings.ts'
 import { everyWay, issuedAlone, used } from './stopping.ts'
@@ -656,12 +656,9 @@ const starts = [
       'unknown option: onBehalfOf.scopes',
     ),
   }),
-  rowsOf(['without statusList'])('D6', {
-    'without statusList': refusesToStart(
-      { onBehalfOf: true, statusList: false },
-      'onBehalfOf needs statusList',
-    ),
-  }),
+  values('D6, without statusList', { 'no policy': undefined, 'a policy': () => true }, (isAllowed) =>
+    refusesToStart({ onBehalfOf: true, statusList: false, isAllowed }, 'onBehalfOf needs statusList'),
+  ),
 ]
 
 export const downstreamRules = [...rules, ...starts]
