@@ -2,7 +2,6 @@
 import type { Sequelize } from 'sequelize'
 import type { MissingRight } from './sequelize/schema/rights.ts'
 
-export { parsedBody, read } from './base/body.ts'
 export { createMemory, epochTime, TooLate, within } from './base/clock.ts'
 export { CLIENT_CREDENTIALS, RESERVED_CLAIMS } from './base/constants.ts'
 export { checkOf, invalidRequest, methodNotAllowed, notFound, reasonOf } from './base/errors.ts'
@@ -12,9 +11,11 @@ export { messageOf, runCommand, UsageError, versionOf, withoutCredentials } from
 export { insideOf } from './impersonation.ts'
 export type { ResolvedOptions } from './options.ts'
 export { DESIGN, documentsOf, readAsset } from './pages/document.ts'
+export { readForm } from './pages/form.ts'
 export { type Html, html, linked, type Value } from './pages/html.ts'
 export { isOfThisOrigin } from './pages/origin.ts'
 export { inProvider, unsentRequest } from './provider/accounts.ts'
+export { answerOf, findNames } from './provider/call.ts'
 export {
   findRegisteredClient,
   registeredAudiences,

@@ -1,30 +1,31 @@
 /** Forms as browsers send them, or as a parser of the host application has left them. */
 import type { Context } from 'koa'
-import { parsedBody, read } from '../base/body.ts'
+import { LIMIT, parsedBody, read } from '../base/body.ts'
 import { invalidRequest } from '../base/errors.ts'
 import { isPlainObject } from '../base/json.ts'
 
 const notAForm = () => invalidRequest({ public: 'the body must be a form' })
 
-/** The members of a form of at most `limit` bytes. None may come twice: which of them counts is not for us to say. */
-export async function readMembers(ctx: Context, limit: number): Promise<ReadonlyMap<string, string>> {
+/** The form in the body, of at most `limit` bytes, as text: what a query is without its question mark. */
+export async function readForm(ctx: Context, limit = LIMIT): Promise<string> {
   if (ctx.request.type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw notAForm()
-  const parsed = parsedBody(ctx) ?? (await read(ctx, limit))
-  const pairs =
-    typeof parsed === 'string' || Buffer.isBuffer(parsed)
-      ? [...new URLSearchParams(parsed.toString())]
-      : pairsOf(parsed)
-  const members = new Map(pairs)
-  if (members.size < pairs.length) throw invalidRequest({ public: 'a member of the form was sent twice' })
-  return members
+  const body = parsedBody(ctx) ?? (await read(ctx, limit))
+  if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
+  if (!isPlainObject(body)) throw notAForm()
+  const form = new URLSearchParams()
+  for (const [name, values] of Object.entries(body)) {
+    for (const value of [values].flat()) {
+      if (typeof value !== 'string') throw notAForm()
+      form.append(name, value)
+    }
+  }
+  return String(form)
 }
 
-function pairsOf(parsed: unknown): [string, string][] {
-  if (!isPlainObject(parsed)) throw notAForm()
-  return Object.entries(parsed).flatMap(([name, value]) =>
-    (Array.isArray(value) ? value : [value]).map((one): [string, string] => {
-      if (typeof one !== 'string') throw notAForm()
-      return [name, one]
-    }),
-  )
+/** The members of a form. None may come twice: which of them counts is not for us to say. */
+export async function readMembers(ctx: Context, limit: number): Promise<ReadonlyMap<string, string>> {
+  const form = new URLSearchParams(await readForm(ctx, limit))
+  const members = new Map(form)
+  if (members.size < form.size) throw invalidRequest({ public: 'a member of the form was sent twice' })
+  return members
 }

@@ -39,29 +39,52 @@ export async function callDeployment<Result>(
 const isThenable = <Result>(result: Result | PromiseLike<Result>): result is PromiseLike<Result> =>
   typeof Reflect.get(Object(result), 'then') === 'function'
 
-/** Seconds that a page waits for names. */
+/** Seconds that a page waits for what it can do without. */
 const PATIENCE: Seconds = 1
 
-/**
- * The names of accounts, as the deployment's `nameOf` gives them. Without usable names people are shown by id, and the
- * operator is told why.
- */
-export async function askNames(
-  nameOf: SessionOptions['nameOf'],
-  ids: readonly string[],
-  report: (error: unknown) => void,
-): Promise<(id: string) => string> {
-  if (!nameOf) return (id) => id
-  const asking = async (): Promise<ReadonlyMap<unknown, unknown>> => {
-    const names: unknown = await nameOf([...new Set(ids)])
-    if (names instanceof Map) return names
-    throw new TypeError('nameOf must return a Map')
-  }
-  const names = await within(PATIENCE, asking()).catch((error: unknown) => void report(error))
-  return (id) => nameIn(names?.get(id)) ?? id
+type Report = (error: unknown) => void
+
+/** A person as the deployment names them. */
+interface Person {
+  readonly name: string
+  /** Anything: a page links to it where it is an address. */
+  readonly url?: unknown
 }
 
-function nameIn(value: unknown): string | undefined {
-  const name = isPlainObject(value) ? value.name : value
-  return typeof name === 'string' && name.trim() !== '' ? name : undefined
+/** Those of these account ids who have a usable name; `undefined` where the deployment names no one, or fails. */
+export async function findNames(
+  nameOf: SessionOptions['nameOf'],
+  ids: readonly string[],
+  report: Report,
+): Promise<ReadonlyMap<string, Person> | undefined> {
+  if (!nameOf) return undefined
+  return answerOf(async () => {
+    const names: unknown = await nameOf([...new Set(ids)])
+    if (!(names instanceof Map)) throw new TypeError('nameOf must return a Map')
+    const people = new Map<string, Person>()
+    for (const id of ids) {
+      const person = personIn(names.get(id))
+      if (person) people.set(id, person)
+    }
+    return people
+  }, report)
+}
+
+function personIn(value: unknown): Person | undefined {
+  const given = typeof value === 'string' ? { name: value } : value
+  if (!isPlainObject(given) || typeof given.name !== 'string' || given.name.trim() === '') return undefined
+  return { name: given.name, url: given.url }
+}
+
+/** What a page can do without; `undefined` where the function fails or takes too long, and then the operator is told why. */
+export async function answerOf<Answer>(
+  ask: () => Promise<Answer>,
+  report: Report,
+): Promise<Answer | undefined> {
+  try {
+    return await within(PATIENCE, ask())
+  } catch (error) {
+    report(error)
+    return undefined
+  }
 }

@@ -11,7 +11,7 @@ import type { JsonObject } from '../base/json.ts'
 import { readMembers } from '../pages/form.ts'
 import { isOfThisOrigin } from '../pages/origin.ts'
 import { inProvider } from '../provider/accounts.ts'
-import { askNames } from '../provider/call.ts'
+import { findNames } from '../provider/call.ts'
 import { findClient } from '../provider/clients.ts'
 import { enter, requestOf } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
@@ -142,10 +142,11 @@ async function ask(ctx: Context, service: SessionService): Promise<void> {
   const { userId } = record
   const { accountId } = session
   const { nameOf, ttl, door } = service.options.sessions
-  const name = await askNames(nameOf, [userId, accountId], (error) => ctx.app.emit('error', error, ctx))
+  const people = await findNames(nameOf, [userId, accountId], (error) => ctx.app.emit('error', error, ctx))
+  const person = (id: string) => ({ id, name: people?.get(id)?.name ?? id })
   showQuestion(ctx, {
-    actor: { id: accountId, name: name(accountId) },
-    user: { id: userId, name: name(userId) },
+    actor: person(accountId),
+    user: person(userId),
     application: nameOfClient(client),
     ttl,
     context: requiredOf(record, service.options.requiredContext),

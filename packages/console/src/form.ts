@@ -1,34 +1,6 @@
-/** Forms as browsers send them, and as pages show them again. */
-
-import type { Context } from 'koa'
+/** What was typed into forms, and how pages show it again. */
 import { RecordError } from 'oidc-provider-impersonation'
-import {
-  type Html,
-  html,
-  invalidRequest,
-  isPlainObject,
-  parsedBody,
-  read,
-  type Value,
-} from 'oidc-provider-impersonation/inside'
-
-const notAForm = () => invalidRequest({ public: 'the body must be a form' })
-
-/** The form in the body, at most 64 KiB, as a browser sends it or as a parser of the host application has left it. */
-export async function readForm(ctx: Context): Promise<string> {
-  if (ctx.request.type.trim().toLowerCase() !== 'application/x-www-form-urlencoded') throw notAForm()
-  const body = parsedBody(ctx) ?? (await read(ctx))
-  if (typeof body === 'string' || Buffer.isBuffer(body)) return body.toString()
-  if (!isPlainObject(body)) throw notAForm()
-  const form = new URLSearchParams()
-  for (const [name, values] of Object.entries(body)) {
-    for (const value of [values].flat()) {
-      if (typeof value !== 'string') throw notAForm()
-      form.append(name, value)
-    }
-  }
-  return String(form)
-}
+import { type Html, html, type Value } from 'oidc-provider-impersonation/inside'
 
 /** Fields with what was typed, right or wrong. */
 export type Typed<Name extends string = string> = Readonly<Partial<Record<Name, string | undefined>>>

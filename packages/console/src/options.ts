@@ -1,5 +1,5 @@
 import type { Context } from 'koa'
-import type { JsonObject } from 'oidc-provider-impersonation'
+import type { JsonObject, PersonName } from 'oidc-provider-impersonation'
 import { isPlainObject, refuseUnknown, resolveMounting } from 'oidc-provider-impersonation/inside'
 
 /**
@@ -14,9 +14,6 @@ export interface Administrator {
   readonly id: string
   readonly can: readonly ConsoleRight[]
 }
-
-/** How a person is shown instead of an account id: a name, or a name and an http(s) address that leads to them. */
-export type PersonName = string | { readonly name: string; readonly url?: string }
 
 /** The options of `createConsole`. */
 export interface ConsoleOptions {

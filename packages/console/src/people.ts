@@ -1,18 +1,8 @@
 /** The names of people, whom records know by account ids. The deployment is asked once for each page. */
-import type { ActClaim, Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
-import {
-  type Html,
-  html,
-  isPlainObject,
-  linked,
-  type Value,
-  within,
-} from 'oidc-provider-impersonation/inside'
+import type { ActClaim, SubjectTokenRecord } from 'oidc-provider-impersonation'
+import { answerOf, findNames, type Html, html, linked, type Value } from 'oidc-provider-impersonation/inside'
 import type { ConsoleOptions } from './options.ts'
 import { shorten } from './words.ts'
-
-/** Seconds that a page waits for names. */
-const PATIENCE: Seconds = 1
 
 type Report = (error: unknown) => void
 
@@ -35,17 +25,15 @@ export async function peopleFor(
   { nameOf }: Pick<ConsoleOptions, 'nameOf'>,
   report: Report,
 ): Promise<People> {
-  const ask = nameOf && (async () => nameOf([...new Set(ids)]))
-  const names = ask && (await answerOf(ask, isMap, 'nameOf must return a Map', report))
-  const personOf = (id: string) => personIn(names?.get(id))
+  const named = await findNames(nameOf, ids, report)
   const people: People = {
-    nameOf: (id) => personOf(id)?.name ?? id,
-    isKnown: (id) => !names || personOf(id) !== undefined,
+    nameOf: (id) => named?.get(id)?.name ?? id,
+    isKnown: (id) => named?.has(id) ?? true,
     text: (id) => shorten(people.nameOf(id), 32),
     short: (id) => html`<bdi>${people.text(id)}</bdi>`,
     whole(id) {
       const name = people.nameOf(id)
-      const text: Value = linked(personOf(id)?.url, html`<bdi>${name}</bdi>`)
+      const text: Value = linked(named?.get(id)?.url, html`<bdi>${name}</bdi>`)
       return html`${text}${name !== id && html` <code>${id}</code>`}`
     },
   }
@@ -71,35 +59,14 @@ export async function idsFor(
   { find }: Pick<ConsoleOptions, 'find'>,
   report: Report,
 ): Promise<readonly string[]> {
-  const ask = find && (async () => find(text))
-  const found = ask && (await answerOf(ask, isListOfTexts, 'find must return a list of account ids', report))
+  if (!find) return []
+  const found = await answerOf(async () => {
+    const ids: unknown = await find(text)
+    if (isListOfTexts(ids)) return ids
+    throw new TypeError('find must return a list of account ids')
+  }, report)
   return (found ?? []).slice(0, MOST_FOUND)
 }
 
-/** What a function of the deployment returns; `undefined` where it failed. */
-async function answerOf<Answer>(
-  ask: () => Promise<unknown>,
-  isAnswer: (value: unknown) => value is Answer,
-  rule: string,
-  report: Report,
-): Promise<Answer | undefined> {
-  const asking = async () => {
-    const answer = await ask()
-    if (isAnswer(answer)) return answer
-    throw new TypeError(rule)
-  }
-  return within(PATIENCE, asking()).catch((error: unknown) => {
-    report(error)
-    return undefined
-  })
-}
-
-const isMap = (value: unknown): value is ReadonlyMap<string, unknown> => value instanceof Map
 const isListOfTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((one) => typeof one === 'string')
-
-function personIn(value: unknown): { readonly name: string; readonly url?: unknown } | undefined {
-  const given = typeof value === 'string' ? { name: value } : value
-  if (!isPlainObject(given) || typeof given.name !== 'string' || given.name.trim() === '') return undefined
-  return { name: given.name, url: given.url }
-}

@@ -2,11 +2,12 @@
 import {
   invalidRequest,
   parseText,
+  readForm,
   recordNotFound,
   required,
   single,
 } from 'oidc-provider-impersonation/inside'
-import { readForm, tried, typedIn } from '../form.ts'
+import { tried, typedIn } from '../form.ts'
 import { forgetAlarms, MOST_ALARMS } from '../newest-alarms.ts'
 import { may, type Page, type Visit } from '../visit.ts'
 import { inbox } from './alarms.ts'

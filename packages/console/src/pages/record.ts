@@ -7,12 +7,13 @@ import {
   isLiveRecord,
   isStoppableRecord,
   parseText,
+  readForm,
   recordNotFound,
   required,
   single,
   type Value,
 } from 'oidc-provider-impersonation/inside'
-import { addressOf, field, readForm, type Typed, tried, typedIn } from '../form.ts'
+import { addressOf, field, type Typed, tried, typedIn } from '../form.ts'
 import { namedIn, type People } from '../people.ts'
 import { stateCell } from '../state.ts'
 import { engineerOf, reasonIn, ticketIn, ticketOf, titleOf, whyIn } from '../table.ts'

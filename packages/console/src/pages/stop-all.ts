@@ -10,10 +10,11 @@ import {
   onlyOne,
   parseName,
   parseText,
+  readForm,
   single,
   type Value,
 } from 'oidc-provider-impersonation/inside'
-import { addressOf, field, readForm, type Typed, textField, tried, typedIn } from '../form.ts'
+import { addressOf, field, type Typed, textField, tried, typedIn } from '../form.ts'
 import { namedIn, type People } from '../people.ts'
 import { stopAllForms } from '../shell.ts'
 import { rowsOf } from '../table.ts'
