@@ -143,7 +143,7 @@ describe('console: the numbers of Now', () => {
     clock.restore()
   })
 
-  /** What Now says once it has counted: its cards, bars and the last two rows of its table. */
+  /** What Now says once it has counted: its cards and the last two rows of its table. */
   async function numbers(): Promise<object> {
     // Counts are kept for a minute.
     clock.tick(61)
@@ -151,25 +151,18 @@ describe('console: the numbers of Now', () => {
     let text = ''
     while (!text.includes(time)) ({ text } = await console.get())
     const all = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
-    expect(text).to.include('<svg viewBox="0 0 300 40"').and.to.include('<path d="M0 39.5h300"/>')
     expect(text).to.include('<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again')
     expect(all(/<tr><th>(\d\d-\d\d)<td>/g)).to.have.length(30)
     return {
       cards: all(/<b>(\d+)<\/b>/g),
       warned: all(/Used again\.<\/strong> A spent subject token for <bdi>(\w+)<\/bdi> .* by <code>thief/g),
-      most: all(/<small>Most on one day: (\d+)<\/small>/g),
-      marked: all(/<small>Issued, last 30 days(.*?)<\/small>/g),
-      bars: all(/<path class="bar(?: again)?" d="(.*?)"/g),
       rows: all(/<tr><th>\d\d-\d\d((?:<td>\d+)+)/g)
         .slice(0, 2)
         .map((cells) => cells.replaceAll('<td>', ' ')),
     }
   }
-  /** Bars as the chart draws them: each in the middle of its day, with the height of its count. */
-  const bars = (...heights: readonly number[]): string =>
-    heights.map((height, day) => (height > 0 ? `M${(day + 28) * 10 + 5} 40v-${height}` : '')).join('')
 
-  it('are drawn in proportion to the day with the most; ends are kept apart from stops, and what was used again is marked', async () => {
+  it('are those of each day: ends are kept apart from stops, and what was used again is counted and warned of', async () => {
     const used = { userId: 'dave', use: { actor: { sub: 'sam' } } }
     await console.keep(used)
     clock.tick(DAY)
@@ -177,9 +170,6 @@ describe('console: the numbers of Now', () => {
     expect(await numbers()).to.deep.equal({
       cards: ['0', '4', '0', '0'],
       warned: [],
-      most: ['4'],
-      marked: [''],
-      bars: [bars(10, 40), ''],
       rows: [' 4 0 0 0 0 0', ' 1 1 0 0 0 0'],
     })
     await console.keep({ ...used, replayedBy: 'thief' })
@@ -188,9 +178,6 @@ describe('console: the numbers of Now', () => {
     expect(await numbers()).to.deep.equal({
       cards: ['0', '8', '1', '0'],
       warned: ['dave'],
-      most: ['8'],
-      marked: [' <i class="again"></i> used again'],
-      bars: [bars(5, 40), bars(0, 5)],
       rows: [' 8 4 0 2 2 1', ' 1 1 0 0 0 0'],
     })
   })

@@ -174,7 +174,7 @@ const pages = [
       ...[{ cause: 'self' }, { cause: 'self' }, {}].map((body): Steps => [isViewed, saysWhy(body)]),
       // Counted once they are asked for: those of another day are shown until then.
       async ({ setting }) => {
-        for (let page = ''; !page.includes(`<small>${day(0)}</small></p>`); )
+        for (let page = ''; !page.includes(`<tbody><tr><th>${day(0).slice(5)}<td>`); )
           page = (await setting.get()).text
       },
       visits('GET {prefix}'),

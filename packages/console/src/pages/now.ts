@@ -67,26 +67,14 @@ function numbersOf({ base, now }: Visit, total: number | undefined, known: Count
   return html`<dl class="cards">${card('Live now', total ?? live, total !== undefined && asOf)}${card('Issued today', days?.at(-1)?.issued)}
 ${alarms('replayed', 'Used again')}${alarms('withoutActor', 'Without engineer')}</dl>
 <p><small>${known ? html`Counted at most a minute before ${timeOf(known.at, now)}.` : 'Counting …'}</small></p>
-${days && html`<section class="card">${chartOf(days)}</section>`}`
+${days && html`<section class="card">${daysOf(days)}</section>`}`
 }
 
-const HEIGHT = 40
-const STEP = 10
-
-/** Subject tokens issued each day, those that were used again marked; the same numbers as a table. */
-function chartOf(days: RecordSummary['days']): Html {
-  const most = Math.max(...days.map(({ issued }) => issued))
-  const highest = Math.max(1, most)
-  const barOf = (count: number, place: number) =>
-    count > 0 && `M${(place + 0.5) * STEP} ${HEIGHT}v-${Math.ceil((count / highest) * HEIGHT)}`
-  const bars = (kind: 'issued' | 'replayed') => days.map((day, place) => barOf(day[kind], place))
-  const marked = days.some(({ replayed }) => replayed > 0) && html` <i class="again"></i> used again`
+/** What became of the subject tokens of each day, the newest first. */
+function daysOf(days: RecordSummary['days']): Html {
   const row = ({ date, ...counts }: RecordSummary['days'][number]) => {
     const { issued, exchanged, withoutActor, ended, revoked, replayed } = counts
     return html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, ended, revoked, replayed].map((count) => html`<td>${count}`)}`
   }
-  return html`<p><small>Issued, last ${DAYS} days${marked}</small></p>
-<svg viewBox="0 0 ${days.length * STEP} ${HEIGHT}" preserveAspectRatio="none" aria-hidden="true"><path d="M0 ${HEIGHT - 0.5}h${days.length * STEP}"/><path class="bar" d="${bars('issued')}"/><path class="bar again" d="${bars('replayed')}"/></svg>
-<p class="axis"><small>${days[0]?.date}</small><small>Most on one day: ${most}</small><small>${days.at(-1)?.date}</small></p>
-<details id="chart"><summary id="chart-table">As a table</summary><table class="numbers"><caption>Subject tokens by day of issue (UTC)</caption><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
+  return html`<details id="days"><summary id="by-day">Issued, last ${DAYS} days</summary><table class="numbers"><caption>Subject tokens by day of issue (UTC)</caption><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
 }
