@@ -31,8 +31,10 @@ export function readAsset(url: URL): string {
     .replaceAll(/(?<=[ :(])0\./g, '.')
 }
 
-/** The colours and measures of every page. */
-export const DESIGN = readAsset(new URL('./design.css', import.meta.url))
+/** The colours, measures and elements of every page. */
+export const DESIGN = ['design', 'base']
+  .map((name) => readAsset(new URL(`./${name}.css`, import.meta.url)))
+  .join('')
 
 export function documentsOf({ style, script }: Parts): Documents {
   const policy = [

@@ -5,9 +5,8 @@ import type { JsonObject, JsonValue } from '../base/json.ts'
 import { DESIGN, documentsOf, readAsset } from '../pages/document.ts'
 import { type Html, html } from '../pages/html.ts'
 
-const { headers, documentOf } = documentsOf({
-  style: `${DESIGN}\n${readAsset(new URL('./page.css', import.meta.url))}`,
-})
+const style = readAsset(new URL('./page.css', import.meta.url))
+const { headers, documentOf } = documentsOf({ style: DESIGN + style })
 
 /** The headers of every response of the door, whatever becomes of the request. */
 export const setHeaders = (ctx: Context): void => ctx.set(headers)

@@ -576,7 +576,7 @@ const rowIs = (...cells: readonly string[]): Steps => [
 const personLink = (name: string, id: string, text = id) =>
   `<a href="/impersonations/history?${name}=${id}">${text}</a>`
 const stopLink = (who: string) =>
-  `<a href="/impersonations/ID#stop" aria-label="Stop ${who} viewing USER">Stop</a>`
+  `<a class="danger" href="/impersonations/ID#stop" aria-label="Stop ${who} viewing USER">Stop</a>`
 const USER = personLink('userId', 'USER')
 const LIVE_CELL = '<b class="pill live">Live</b> <small data-until>3:04</small>'
 /** A ticket, the reason, and how the row shows them. */

@@ -20,13 +20,11 @@ import { capital, LABELS, sentenceOf, timeOf, ZONE } from './words.ts'
 const assetOf = (name: string) => readAsset(new URL(`./assets/${name}`, import.meta.url))
 
 const script = assetOf('console.js')
-const style = `${DESIGN}${assetOf('console.css')}`
-const lists = documentsOf({ style, script })
-const record = documentsOf({ style: style + assetOf('record.css'), script })
+const { headers, documentOf } = documentsOf({ style: DESIGN + assetOf('console.css'), script })
 
 /** On every response, errors included. */
 export function setHeaders(ctx: Context): void {
-  ctx.set(lists.headers)
+  ctx.set(headers)
   ctx.type = 'html'
 }
 
@@ -45,8 +43,6 @@ ${asOf}${error && html`<p class="error" id="error" role="alert">${sentenceOf(err
 </div></main>
 <footer>Times are in ${ZONE}.<noscript> Reload to see what has changed.</noscript></footer>`
   if (error) ctx.status = error.status
-  const { headers, documentOf } = page.isRecord ? record : lists
-  ctx.set(headers)
   ctx.body = documentOf(`${title} · ${options.title}`, whole)
 }
 
@@ -112,7 +108,7 @@ export function showError(ctx: Context, thrown: unknown, refused: Refused = {}):
   const body = html`<header><strong>${linkTo(home, title)}</strong></header>
 <main id="main"><div id="fresh" class="card"><h1>${name}</h1><p>${text}</p>${error.status === 403 && whoOf(refused)}<p class="line">${links}</p></div></main>`
   if (error.status === 413) ctx.status = 400
-  ctx.body = lists.documentOf(`${name} · ${title}`, body)
+  ctx.body = documentOf(`${name} · ${title}`, body)
 }
 
 /** Who one is, and who decides. */

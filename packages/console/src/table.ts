@@ -58,7 +58,7 @@ export async function listed(
     items,
     total,
     isMore: next !== undefined,
-    pages: html`<div class="line pages">${count}${links}</div>`,
+    pages: html`<div class="line">${count}${links}</div>`,
   }
 }
 
@@ -102,7 +102,7 @@ function rowOf(visit: Visit, record: SubjectTokenRecord, people: People, stops: 
   const engineer = engineerOf(record)
   const stop: Value =
     isStoppableRecord(record, now) &&
-    html`<a href="${base}/${id}#stop" aria-label="Stop ${whomOf(record, people)}">Stop</a>`
+    html`<a class="danger" href="${base}/${id}#stop" aria-label="Stop ${whomOf(record, people)}">Stop</a>`
   const personIn = (name: 'userId' | 'actorId', person: string): Value =>
     linkIn(addressOf(`${base}/history`, { [name]: person }), people.text(person))
   const who = engineer === undefined ? html`<em>not named</em>` : personIn('actorId', engineer)

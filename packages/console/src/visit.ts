@@ -40,8 +40,6 @@ export interface Page {
   /** What was wrong with the input: said above what was typed. */
   readonly error?: RecordError | undefined
   readonly body: Html
-  /** Whether it is that of one record, which has a style sheet of its own. */
-  readonly isRecord?: true
   /** Seconds between two looks at what has changed, if the page is to follow it. */
   readonly refresh?: number | undefined
 }
@@ -57,7 +55,7 @@ export const peopleOf = (visit: Visit, ids: readonly string[]): Promise<People> 
 export const stopAllLinks = (visit: Visit, whose: Typed<(typeof KILLED_BY)[number]>): readonly Html[] =>
   KILLED_BY.filter((name) => may(visit, 'stopAll') && whose[name] !== undefined).map((name) => {
     const address = addressOf(`${visit.base}/stop-all`, { [name]: whose[name] })
-    return html`<a class="button danger" href="${address}">Stop all of this ${LABELS[name]} …</a>`
+    return html`<a class="danger" href="${address}">Stop all of this ${LABELS[name]} …</a>`
   })
 
 /** Each process may answer from memory for a second, and times are whole seconds. */

@@ -75,7 +75,6 @@ ${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${w
     title: 'Record',
     people,
     error,
-    isRecord: true,
     // Of an input that was wrong there is no address to look at again.
     refresh: (goesOn || isLiveRecord(record, now)) && !error ? 15 : undefined,
     body: html`<h1>${titleOf(record, people)}</h1>
