@@ -1,6 +1,6 @@
 /** What was typed into forms, and how pages show it again. */
-import { RecordError } from 'oidc-provider-impersonation'
-import { type Html, html, type Value } from 'oidc-provider-impersonation/inside'
+import { RecordError, type Seconds } from 'oidc-provider-impersonation'
+import { type Html, html, invalidRequest, type Value } from 'oidc-provider-impersonation/inside'
 
 /** Fields with what was typed, right or wrong. */
 export type Typed<Name extends string = string> = Readonly<Partial<Record<Name, string | undefined>>>
@@ -9,6 +9,12 @@ export type Typed<Name extends string = string> = Readonly<Partial<Record<Name, 
 export function typedIn<Name extends string>(form: string, names: readonly Name[]): Typed<Name> {
   const given = new URLSearchParams(form)
   return Object.fromEntries(names.map((name) => [name, given.get(name) || undefined])) as Typed<Name>
+}
+
+/** @throws a refusal that names the field. */
+export function secondsIn(field: string, text: string): Seconds {
+  if (/^\d{1,12}$/.test(text)) return Number(text)
+  throw invalidRequest({ field, public: `${field} must be whole seconds since the epoch` })
 }
 
 /** The result, or what was wrong with the input. Every other error is thrown on. */

@@ -7,11 +7,9 @@ import { shorten } from './words.ts'
 type Report = (error: unknown) => void
 
 export interface People {
-  /** The name, or the id of someone who has none. */
-  nameOf(id: string): string
   /** Whether the deployment has a name for it, as far as it could be asked. */
   isKnown(id: string): boolean
-  /** The name, cut: where it is all there is in its place. */
+  /** The name, or the id of someone who has none, cut: where it is all there is in its place. */
   text(id: string): string
   /** The name, cut, among other words. */
   short(id: string): Html
@@ -26,19 +24,23 @@ export async function peopleFor(
   report: Report,
 ): Promise<People> {
   const named = await findNames(nameOf, ids, report)
+  const nameIn = (id: string) => named?.get(id)?.name ?? id
   const people: People = {
-    nameOf: (id) => named?.get(id)?.name ?? id,
     isKnown: (id) => named?.has(id) ?? true,
-    text: (id) => shorten(people.nameOf(id), 32),
+    text: (id) => shorten(nameIn(id), 32),
     short: (id) => html`<bdi>${people.text(id)}</bdi>`,
     whole(id) {
-      const name = people.nameOf(id)
+      const name = nameIn(id)
       const text: Value = linked(named?.get(id)?.url, html`<bdi>${name}</bdi>`)
       return html`${text}${name !== id && html` <code>${id}</code>`}`
     },
   }
   return people
 }
+
+/** The value of a member of records: the name of a person, and anything else as it is, cut. */
+export const shortOf = (people: People, member: string, value: string): Html =>
+  member === 'userId' || member === 'actorId' ? people.short(value) : html`<bdi>${shorten(value, 32)}</bdi>`
 
 /** Those whom a page about these records names. */
 export const namedIn = (records: readonly SubjectTokenRecord[]): string[] =>

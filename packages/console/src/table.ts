@@ -69,14 +69,13 @@ const LONGEST_ADDRESS = 120
 export const linkIn = (address: string, text: Value, longest = LONGEST_ADDRESS): Value =>
   address.length > longest ? text : html`<a href="${address}">${text}</a>`
 
-interface About {
-  /** The name of the table, for those who do not see where it stands. */
-  readonly caption: Value
-  /** What is said where there are none. */
-  readonly empty: Value
-}
-
-export function tableOf(visit: Visit, list: Listed, people: People, { caption, empty }: About): Html {
+/** A table by its name, for those who do not see where it stands, or what is said where there are none. */
+export function tableOf(
+  visit: Visit,
+  list: Listed,
+  people: People,
+  { caption, empty }: Readonly<Record<'caption' | 'empty', Value>>,
+): Html {
   const { items, pages, isMore } = list
   const none = isMore ? 'None on this page. There may be older ones.' : empty
   return items.length > 0

@@ -7,7 +7,7 @@ import {
   required,
   single,
 } from 'oidc-provider-impersonation/inside'
-import { tried, typedIn } from '../form.ts'
+import { secondsIn, tried, typedIn } from '../form.ts'
 import { forgetAlarms, MOST_ALARMS } from '../newest-alarms.ts'
 import { may, type Page, type Visit } from '../visit.ts'
 import { inbox } from './alarms.ts'
@@ -49,13 +49,10 @@ function seenIn(form: string) {
   if (ids.length === 0) throw required('id')
   if (ids.length > MOST_ALARMS) throw wrong('id', `must not come more than ${MOST_ALARMS} times`)
   if (replays.length !== ids.length) throw wrong('replayedAt', 'must come as often as id')
-  return ids.map((id, place) => ({ id, note, replayedAt: replayIn(replays[place] ?? '') }))
-}
-
-function replayIn(text: string): number | null {
-  if (text === '') return null
-  if (/^\d{1,12}$/.test(text)) return Number(text)
-  throw wrong('replayedAt', 'must be whole seconds since the epoch, or blank')
+  return ids.map((id, place) => {
+    const replay = replays[place]
+    return { id, note, replayedAt: replay ? secondsIn('replayedAt', replay) : null }
+  })
 }
 
 const wrong = (field: string, rule: string) => invalidRequest({ field, public: `${field} ${rule}` })

@@ -1,5 +1,5 @@
 /** What deserves a look: what no one has looked into yet, by application, and all there was of either kind. */
-import type { RecordError, Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
+import type { Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
 import {
   type Html,
   html,
@@ -8,7 +8,7 @@ import {
   single,
   type Value,
 } from 'oidc-provider-impersonation/inside'
-import { addressOf, textField } from '../form.ts'
+import { addressOf, type Typed, textField } from '../form.ts'
 import { MOST_ALARMS } from '../newest-alarms.ts'
 import { namedIn, type People } from '../people.ts'
 import { endOf } from '../state.ts'
@@ -60,15 +60,10 @@ function tabsOf({ base }: Visit, shown: string | undefined): Html {
   return html`<nav class="line tabs" aria-label="Kinds of alarms">${links}</nav>`
 }
 
-interface Mistake {
-  readonly note?: string | undefined
-  readonly error?: RecordError
-}
-
-/** What no one has looked into. */
+/** What no one has looked into; with the note that was typed, where it was wrong. */
 export async function inbox(
   visit: Visit,
-  { cursor, note, error }: { readonly cursor?: string | undefined } & Mistake,
+  { cursor, note, error }: Typed<'cursor' | 'note'> & Pick<Page, 'error'>,
 ): Promise<Page> {
   const read = await visit.records.list({ unacknowledged: true, cursor, limit: MOST_ALARMS })
   const items = firstGroups(read.items)
@@ -83,7 +78,7 @@ export async function inbox(
     error,
     body: html`<h1>Alarms</h1>
 ${tabsOf(visit, undefined)}
-${groups.length > 0 ? groups.map(([, alarms], place) => groupShown(visit, alarms, people, { note, place })) : none}
+${groups.length > 0 ? groups.map(([, alarms], place) => groupShown(visit, alarms, people, place === 0 ? note : undefined)) : none}
 ${nextCursor !== undefined && html`<nav class="line" aria-label="Pages"><a class="button" href="${older}" rel="next">Older</a></nav>`}`,
   }
 }
@@ -113,7 +108,7 @@ function groupShown(
   visit: Visit,
   alarms: readonly SubjectTokenRecord[],
   people: People,
-  { note, place }: Mistake & { readonly place: number },
+  note: string | undefined,
 ): Html {
   const { base, now } = visit
   const [newest] = alarms
@@ -131,26 +126,17 @@ function groupShown(
 <p>${when} ${ZONE}, ${isOpen}. ${linkIn(all, html`Everything of ${cause}`)}</p>
 ${rowsOf(visit, alarms.slice(0, SHOWN), people, html`${label} by ${cause}`)}
 ${others > 0 && html`<p><small>and ${others} more</small></p>`}
-${may(visit, 'stop') && seenForm(visit, alarms, { note, label: alarms.length === 1 ? 'Mark as seen' : `Mark all ${alarms.length} as seen`, place })}</section>`
-}
-
-interface SeenForm {
-  readonly label: string
-  readonly note?: string | undefined
-  readonly place?: number
+${may(visit, 'stop') && seenForm(visit, alarms, note)}</section>`
 }
 
 /** Says of each record which replay the reader has seen. */
-function seenForm(
-  { base }: Visit,
-  alarms: readonly SubjectTokenRecord[],
-  { label, note, place = 0 }: SeenForm,
-): Html {
+function seenForm({ base }: Visit, alarms: readonly SubjectTokenRecord[], note?: string): Html {
+  const label = alarms.length === 1 ? 'Mark as seen' : `Mark all ${alarms.length} as seen`
   const fields = alarms.map(
     ({ id, replay }) =>
       html`<input type="hidden" name="id" value="${id}"><input type="hidden" name="replayedAt" value="${replay?.at}">`,
   )
-  return html`<form class="line" method="post" action="${base}/acknowledge" autocomplete="off">${fields}${textField('What you found', 'note', place === 0 ? note : undefined)}<button>${label}</button></form>`
+  return html`<form class="line" method="post" action="${base}/acknowledge" autocomplete="off">${fields}${textField('What you found', 'note', note)}<button>${label}</button></form>`
 }
 
 /** Two uses within so many seconds are rather one request that was sent twice than a thief. */
@@ -213,7 +199,7 @@ export async function alarmOf(visit: Visit, record: SubjectTokenRecord, people: 
 <p><strong>${openness(visit, record)}</strong></p>
 <p class="line"><a class="button" href="${others}">What else did <bdi>${cause}</bdi> do?</a><a class="button" href="${backend}">What else did <bdi>${createdBy}</bdi> issue?</a></p>
 ${isOpen && toDo}
-${isOpen && may(visit, 'stop') && seenForm(visit, [record], { label: 'Mark as seen' })}</section>`
+${isOpen && may(visit, 'stop') && seenForm(visit, [record])}</section>`
 }
 
 /** Whether anything can still be used, and until when. */

@@ -14,7 +14,7 @@ import {
   type Value,
 } from 'oidc-provider-impersonation/inside'
 import { addressOf, field, type Typed, tried, typedIn } from '../form.ts'
-import { namedIn, type People } from '../people.ts'
+import { namedIn, type People, shortOf } from '../people.ts'
 import { stateCell } from '../state.ts'
 import { engineerOf, reasonIn, ticketIn, ticketOf, titleOf, whyIn } from '../table.ts'
 import { may, type Page, peopleOf, stopAllLinks, type Visit } from '../visit.ts'
@@ -97,11 +97,10 @@ function everythingOf({ base }: Visit, record: SubjectTokenRecord, people: Peopl
   const whose = { userId, actorId: engineerOf(record), clientId: usedBy ?? clientId, createdBy }
   return Object.entries(whose)
     .filter(([, id]) => id !== undefined)
-    .map(([name, id = '']) => {
-      const who =
-        name === 'userId' || name === 'actorId' ? people.short(id) : html`<bdi>${shorten(id, 32)}</bdi>`
-      return html`<a class="button" href="${addressOf(`${base}/history`, { [name]: id })}">Everything of ${who}</a>`
-    })
+    .map(
+      ([name, id = '']) =>
+        html`<a class="button" href="${addressOf(`${base}/history`, { [name]: id })}">Everything of ${shortOf(people, name, id)}</a>`,
+    )
 }
 
 /** So many records of the same user may lie between two of which one continues the other. */

@@ -2,10 +2,10 @@
 import type { RecordQuery, SubjectTokenRecord } from 'oidc-provider-impersonation'
 import { html, isStorableName, single, type Value } from 'oidc-provider-impersonation/inside'
 import { addressOf, type Typed } from '../form.ts'
-import { idsFor, namedIn } from '../people.ts'
+import { idsFor, namedIn, shortOf } from '../people.ts'
 import { linkIn, rowsOf } from '../table.ts'
 import { type Page, peopleOf, type Visit } from '../visit.ts'
-import { capital, countOf, LABELS, shorten } from '../words.ts'
+import { capital, countOf, LABELS } from '../words.ts'
 
 /** So many of each way to read the text are read. */
 const READ = 26
@@ -14,10 +14,8 @@ const MOST_CHOICES = 20
 /** Of a link to a choice. */
 const LONGEST = 1_000
 
-type Name = 'userId' | 'actorId' | 'clientId' | 'createdBy' | 'ticketId'
-
 interface Hit {
-  readonly name: Name
+  readonly name: 'userId' | 'actorId' | 'clientId' | 'createdBy' | 'ticketId'
   readonly value: string
   readonly items: readonly SubjectTokenRecord[]
 }
@@ -36,10 +34,8 @@ export async function searchPage(visit: Visit): Promise<Page | string> {
   if (hits.length === 1) return addressOf(`${base}/history`, queryOf(hits[0]))
   const people = await peopleOf(visit, [...namedIn(items), ...hits.map(({ value }) => value)])
   const choice = ({ name, value, items }: Hit): Value => {
-    const who =
-      name === 'userId' || name === 'actorId' ? people.short(value) : html`<bdi>${shorten(value, 32)}</bdi>`
     const count = items.length < READ ? countOf(items.length, 'record') : `${READ - 1} records or more`
-    const text = html`${capital(LABELS[name] ?? name)} ${who}`
+    const text = html`${capital(LABELS[name] ?? name)} ${shortOf(people, name, value)}`
     return html`<li>${linkIn(addressOf(`${base}/history`, queryOf({ name, value })), text, LONGEST)}: ${count}</li>`
   }
   const nothing = html`<p class="card empty">Nothing was found for <bdi>${text}</bdi>: no record or <code>jti</code> with this id, no ticket, account, application or backend of exactly this name${visit.options.find && ', and no one whose name contains it'}.</p>`

@@ -14,7 +14,7 @@ import {
   single,
   type Value,
 } from 'oidc-provider-impersonation/inside'
-import { addressOf, field, type Typed, textField, tried, typedIn } from '../form.ts'
+import { addressOf, field, secondsIn, type Typed, textField, tried, typedIn } from '../form.ts'
 import { namedIn, type People } from '../people.ts'
 import { stopAllForms } from '../shell.ts'
 import { rowsOf } from '../table.ts'
@@ -43,15 +43,10 @@ export async function stopAllPage(visit: Visit): Promise<Page> {
   }
   const { result, error } = await tried(() => {
     const { stopped, ...given } = single(querystring, [...KILLED_BY, 'stopped'])
-    return { ...whoseIn(given), since: stopped === undefined ? undefined : secondsIn(stopped) }
+    return { ...whoseIn(given), since: stopped === undefined ? undefined : secondsIn('stopped', stopped) }
   })
   if (result?.since !== undefined && may(visit, 'see')) return stoppedPage(visit, result, result.since)
   return confirmPage(visit, typedIn(querystring, KILLED_BY), error)
-}
-
-function secondsIn(text: string): Seconds {
-  if (/^\d{1,12}$/.test(text)) return Number(text)
-  throw invalidRequest({ field: 'stopped', public: 'stopped must be whole seconds since the epoch' })
 }
 
 /** Leads to what was stopped, or for those who may not see it to how many are left. */
@@ -86,13 +81,14 @@ async function confirmPage(visit: Visit, typed: Typed<Field>, error?: Page['erro
   const people = await peopleOf(visit, [id])
   const counts = await countsOf(visit, { [name]: id })
   const wrong = (field: string) => (error?.field === field ? error : undefined)
+  const owner = name === 'createdBy' ? shownAs(name, id, people) : people.whole(id)
   const confirm = html`Type <code>${id}</code> to confirm`
   return {
     title,
     people,
     error,
     body: html`<h1>Stop all of ${shownAs(name, id, people)}</h1>
-<p>This will stop <strong>${counts.sum}</strong> of the ${LABELS[name]} ${whoseName(name, id, people)}: ${counts.unspent} that can still be used, and ${counts.live} in which someone acts right now.</p>
+<p>This will stop <strong>${counts.sum}</strong> of the ${LABELS[name]} ${owner}: ${counts.unspent} that can still be used, and ${counts.live} in which someone acts right now.</p>
 <form class="card" method="post" action="${visit.base}/stop-all" autocomplete="off"><input type="hidden" name="${name}" value="${id}">
 ${textField('Reason', 'reason', typed.reason, wrong('reason'))}
 ${field(confirm, 'confirm', typed.confirm, html` required spellcheck="false"${wrong('confirm') && html` aria-invalid="true" aria-describedby="error"`}`)}
@@ -103,8 +99,6 @@ ${field(confirm, 'confirm', typed.confirm, html` required spellcheck="false"${wr
 /** A backend is a client, and has no name. */
 const shownAs = (name: Whose, id: string, people: People): Html =>
   name === 'createdBy' ? html`<code>${id}</code>` : people.short(id)
-const whoseName = (name: Whose, id: string, people: People): Html =>
-  name === 'createdBy' ? html`<code>${id}</code>` : people.whole(id)
 
 const MOST = 100
 /** Requests for a count. Each reads a bounded number of rows. */

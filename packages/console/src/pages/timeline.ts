@@ -8,6 +8,7 @@ import { lengthOf, timeOf } from '../words.ts'
 /** A colour of a state, or what is still ahead. */
 type Kind = '' | 'alarm' | 'stopped' | 'future'
 type Happening = readonly [at: Seconds | undefined, kind: Kind, text: Value]
+const NOTHING: Happening = [undefined, '', undefined]
 
 /** What happened to a subject token, oldest first, and when what is under way will end. */
 export function timelineOf(
@@ -44,7 +45,7 @@ export function timelineOf(
       ],
     ),
     [end, isAhead ? 'future' : '', consumedAt === undefined ? unused : used],
-    ...logoutOf(record, now),
+    logoutOf(record, now),
   ]
   const dated = happenings.filter(([at]) => at !== undefined).sort(([one = 0], [other = 0]) => one - other)
   const line = ([at = 0, kind, text]: Happening) =>
@@ -52,40 +53,31 @@ export function timelineOf(
   return html`<ol class="timeline">${dated.map(line)}</ol>`
 }
 
+const FORMATS = { jwt: 'a JWT', opaque: 'an opaque access token' }
+
 function exchangeOf(record: SubjectTokenRecord, people: People): Html {
   const { consumedAt = 0, usedBy, actor, accessToken } = record
-  const token = accessToken
-    ? accessToken.format === 'jwt'
-      ? 'a JWT'
-      : 'an opaque access token'
-    : 'a session'
+  const token = accessToken ? FORMATS[accessToken.format] : 'a session'
   const jti = accessToken?.jti !== undefined && html` <code>${accessToken.jti}</code>`
   const engineer = actor ? html`for ${people.short(actor.sub)}` : 'without an engineer'
   return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
 }
 
 /** What the application of a session has said of its end, once it has ended. */
-function logoutOf({ session, usedBy, revokedAt }: SubjectTokenRecord, now: Seconds): readonly Happening[] {
-  if (!session) return []
+function logoutOf({ session, usedBy, revokedAt }: SubjectTokenRecord, now: Seconds): Happening {
+  if (!session) return NOTHING
   const { logout, logoutAt, endsAt } = session
   const ended = Math.min(revokedAt ?? endsAt, endsAt)
   const application = html`<code>${usedBy}</code>`
+  const longer = 'its own session may last longer'
   if (logout === 'unsupported')
-    return [
-      [ended, 'alarm', html`${application} cannot be told that it ends: its own session may last longer`],
-    ]
-  if (ended > now) return []
+    return [ended, 'alarm', html`${application} cannot be told that it ends: ${longer}`]
+  if (ended > now) return NOTHING
   if (logout === 'confirmed')
-    return [[logoutAt, '', html`confirmed by ${application}: its own session has ended`]]
-  return logout === 'gaveUp'
-    ? [
-        [
-          logoutAt,
-          'alarm',
-          html`not confirmed by ${application} within an hour: its own session may last longer`,
-        ],
-      ]
-    : [[ended, 'stopped', html`not confirmed by ${application} yet: it is told again`]]
+    return [logoutAt, '', html`confirmed by ${application}: its own session has ended`]
+  if (logout === 'gaveUp')
+    return [logoutAt, 'alarm', html`not confirmed by ${application} within an hour: ${longer}`]
+  return [ended, 'stopped', html`not confirmed by ${application} yet: it is told again`]
 }
 
 const WAYS: Readonly<Record<RevocationCause, string>> = {
