@@ -12,7 +12,7 @@ export function isOfThisOrigin(ctx: Context): boolean {
   return site === undefined ? isOrigin(ctx.get('Origin'), ctx) : site === 'same-origin'
 }
 
-/** As browsers spell them (RFC 6454 §6.2): nothing after the host. */
+/** An origin as browsers spell it (RFC 6454 §6.2): nothing comes after the host. */
 const ORIGIN = /^(https?:\/\/)([\w.-]+|\[[\da-f:]+\])(:\d+)?$/i
 
 /** Whether the host of an origin is that of the request, by the scheme of the origin. */

@@ -20,7 +20,7 @@ export type NodeHandler = (
 /** What to serve, and where. */
 interface Routes {
   readonly provider: Provider
-  /** Of the paths. */
+  /** The prefix of the paths. */
   readonly prefix: string
   /** Whether a path is one of them. */
   readonly owns: (path: string) => boolean
@@ -28,7 +28,7 @@ interface Routes {
   readonly asSent?: readonly string[]
   /** Turns an error into a response. */
   readonly respond: Middleware
-  /** Finds the path in `ctx.newRouterPath`. */
+  /** Finds the path in `ctx.newRouterPath`, by which @koa/router overrides the path of the request. */
   readonly serve: Middleware
 }
 

@@ -42,7 +42,7 @@ export const textField = (label: Value, name: string, typed?: string, wrong?: un
     html` required maxlength="1000"${wrong !== undefined && html` aria-invalid="true" aria-describedby="error"`}`,
   )
 
-/** Without what is blank. */
+/** An address with these fields as its query, without those that are blank. */
 export function addressOf(path: string, fields: Typed): string {
   const query = new URLSearchParams()
   for (const [name, value = ''] of Object.entries(fields)) if (value !== '') query.set(name, value)

@@ -3,7 +3,7 @@ import type { RecordPage, Seconds } from 'oidc-provider-impersonation'
 import { createMemory, type Service } from 'oidc-provider-impersonation/inside'
 import type { Visit } from './visit.ts'
 
-/** So many can be marked as seen at once. */
+/** Alarms that can be marked as seen at once. */
 export const MOST_ALARMS = 100
 /** Seconds that they are kept. */
 const KEPT: Seconds = 10

@@ -31,7 +31,7 @@ const STATES = {
 export const endOf = (record: SubjectTokenRecord): Seconds =>
   usableUntil(record) ?? record.consumedAt ?? record.expiresAt
 
-/** That nothing can end the access token, while it lives. */
+/** The words for an access token that nothing can end, while it lives. */
 export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>
   isKeptRecord(record) &&
   isLiveRecord(record, now) &&
@@ -64,7 +64,7 @@ export function stateCell(record: SubjectTokenRecord, now: Seconds, people: Peop
   return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}${sessionOf(record)}`
 }
 
-/** That it is a session, and in red where its application goes on, or may do so. */
+/** The mark of a session: in red where its application goes on, or may do so. */
 function sessionOf({ session }: SubjectTokenRecord): Value {
   if (!session) return false
   const goesOn = { unsupported: 'cannot be told', gaveUp: 'not confirmed' }[String(session.logout)]

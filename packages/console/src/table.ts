@@ -9,7 +9,7 @@ import { may, type Visit } from './visit.ts'
 import { shorten, timeOf, ZONE } from './words.ts'
 
 const ROWS = 25
-/** So many are read at once, so that a page can say how many there are. */
+/** Records that are read at once: more than a page has, so that it can say how many there are. */
 const READ = 100
 
 /** Some records of a list, and what the page says of the others. */
@@ -62,7 +62,7 @@ export async function listed(
   }
 }
 
-/** Of a link in a row, of which there are many. The record has those that are longer. */
+/** Longest address of a link in a row, in characters. The record has those that are longer. */
 const LONGEST_ADDRESS = 120
 
 /** A link of the console among many, if its address is not so long that they would make the page large. */
@@ -161,7 +161,7 @@ export function ticketOf(
 function addressBy(ticketUrl: ConsoleOptions['ticketUrl'], context: JsonObject): string {
   try {
     const url: unknown = ticketUrl?.(context)
-    // Of a function that is asynchronous by mistake: unhandled, a rejection would end the process.
+    // A promise comes from a function that is asynchronous by mistake: unhandled, its rejection would end the process.
     if (typeof url === 'object') Promise.resolve(url).catch(() => undefined)
     return typeof url === 'string' ? url : ''
   } catch {

@@ -29,7 +29,7 @@ export interface Visit {
   /** What comes after it. */
   readonly path: string
   readonly now: Seconds
-  /** For what fails without making the page worthless. */
+  /** Tells the operator what has failed without making the page worthless. */
   report(error: unknown): void
 }
 
@@ -61,7 +61,7 @@ export const stopAllLinks = (visit: Visit, whose: Typed<(typeof KILLED_BY)[numbe
 /** Each process may answer from memory for a second, and times are whole seconds. */
 const LOOK: Seconds = 2
 
-/** From when on nothing accepts what was stopped then (protocol.md §4.1). */
+/** When every API must have noticed a stop (protocol.md §4.1). */
 export function refusal({ service, now }: Visit, stoppedAt: Seconds): Html {
   const { statusList } = service.options
   if (!statusList) return html`Opaque access tokens ended at once; a JWT ends when it expires.`

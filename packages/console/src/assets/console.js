@@ -132,7 +132,7 @@ async function look() {
   next = setTimeout(look, missed > 0 ? SOON : Number(fresh.dataset.refresh ?? 60) * 1000)
 }
 
-/** That the page is older than it promises. */
+/** Says that the page is older than it promises, or nothing. */
 function tell() {
   if (missed < MISSES) return stale.replaceChildren()
   if (stale.firstChild) return

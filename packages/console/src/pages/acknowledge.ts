@@ -1,4 +1,4 @@
-/** That alarms were looked into, and what was found. */
+/** Says that alarms were looked into, and what was found. */
 import {
   invalidRequest,
   parseText,

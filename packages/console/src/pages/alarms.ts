@@ -90,7 +90,7 @@ const causeOf = ({ replay, usedBy = '' }: SubjectTokenRecord): string =>
 const groupOf = (record: SubjectTokenRecord): string =>
   `${record.replay ? 'replayed' : 'withoutActor'} ${causeOf(record)}`
 
-/** Of one page. Those that come later are on the next one. */
+/** Applications on one page. The others are on the next one. */
 const MOST_GROUPS = 6
 
 function firstGroups(items: readonly SubjectTokenRecord[]): readonly SubjectTokenRecord[] {

@@ -16,10 +16,10 @@ const MOST_PAGES = 1_000
 export async function downloadHistory(visit: Visit): Promise<Page | undefined> {
   const { ctx, now } = visit
   const { result: query } = await tried(() => queryIn(ctx.querystring))
-  // Which says what is wrong.
+  // The history says what is wrong.
   if (!query) return historyPage(visit)
   const file = Readable.from(linesOf(visit, query))
-  // Before the status is sent: storage that is down is a 503.
+  // The first page is read before the status is sent: storage that is down is a 503.
   const { error } = await tried(() => once(file, 'readable'))
   if (error) return historyPage(visit)
   // A file that is cut off must not look complete. Koa 2 would leave the response open.

@@ -75,7 +75,7 @@ function timesOf({ base, now }: Visit, filter: Filter): Html {
   return html`<span class="tabs">${links}</span>`
 }
 
-/** That no one was found must not read as: nothing was done. */
+/** The text of an empty list: that no one was found must not read as if nothing had been done. */
 function emptyOf({ base }: Visit, filter: Filter, people: People): Value {
   if (Object.values(filter).every((value) => value === undefined)) return 'No one has been impersonated yet.'
   const unknown = PERSONS.flatMap((name) => filter[name] ?? []).find((id) => !people.isKnown(id))

@@ -27,7 +27,7 @@ ${numbersOf(visit, list.total, numbers)}`,
   }
 }
 
-/** Of the newest that no one has looked into. */
+/** The warning of the newest alarm that no one has looked into. */
 function warningOf({ base, now }: Visit, { id, userId, replay }: SubjectTokenRecord, people: People): Html {
   const by = shorten(replay?.clientId ?? replay?.by ?? '', 32)
   return html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${people.short(userId)} was presented again by <code>${by}</code> at ${timeOf(replay?.at ?? now, now)}. <a href="${base}/${id}">Look into it</a></p>`

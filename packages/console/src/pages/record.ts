@@ -75,7 +75,7 @@ ${field('Reason', 'reason', reason, html` id="stop" required maxlength="1000"${w
     title: 'Record',
     people,
     error,
-    // Of an input that was wrong there is no address to look at again.
+    // A wrong input leaves no address to look at again.
     refresh: (goesOn || isLiveRecord(record, now)) && !error ? 15 : undefined,
     body: html`<h1>${titleOf(record, people)}</h1>
 <p>${stateCell(record, now, people)}</p>
@@ -103,7 +103,7 @@ function everythingOf({ base }: Visit, record: SubjectTokenRecord, people: Peopl
     )
 }
 
-/** So many records of the same user may lie between two of which one continues the other. */
+/** Records of the same user that may lie between two of which one continues the other. */
 const BETWEEN = 25
 
 /** The record that went on in this one. */

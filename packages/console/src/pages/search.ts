@@ -7,11 +7,11 @@ import { linkIn, rowsOf } from '../table.ts'
 import { type Page, peopleOf, type Visit } from '../visit.ts'
 import { capital, countOf, LABELS } from '../words.ts'
 
-/** So many of each way to read the text are read. */
+/** Records that are read for each way to read the text. */
 const READ = 26
 const ROWS = 10
 const MOST_CHOICES = 20
-/** Of a link to a choice. */
+/** Longest address of a link to a choice, in characters. */
 const LONGEST = 1_000
 
 interface Hit {
@@ -65,7 +65,7 @@ async function hitsFor({ records, options, report }: Visit, text: string): Promi
   return hits.filter(({ items }) => items.length > 0)
 }
 
-/** Each once. Ids sort by creation. */
+/** The newest records, each once. Ids sort by creation. */
 function newestOf(hits: readonly Hit[]): readonly SubjectTokenRecord[] {
   const found = new Map(hits.flatMap(({ items }) => items.map((item) => [item.id, item])))
   return [...found.values()].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, ROWS)

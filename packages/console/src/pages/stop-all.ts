@@ -58,7 +58,7 @@ export async function stopAll(visit: Visit): Promise<Page | string> {
   return addressOf(`${visit.base}/stop-all`, { [result.name]: result.id, stopped })
 }
 
-/** For a reason, and once the id was typed again. */
+/** Pulls the kill switch, if there is a reason, and the id was typed again. */
 async function pull({ records, administrator }: Visit, form: string) {
   const { reason = '', confirm, ...given } = single(form, FIELDS)
   const { name, id } = whoseIn(given)
