@@ -68,17 +68,23 @@ const scraped = (series: string): string => {
   return `${name}{${[labels, `job="${job}"`, 'instance="a"'].filter(Boolean).join(',')}}`
 }
 
-/** Its complaints; empty if all is as expected. */
-async function promtool(tests: readonly object[]): Promise<string> {
+/** Where these series are scraped, this is so. */
+async function expectOf(
+  series: Readonly<Record<string, string>>,
+  ...promql_expr_test: readonly Expression[]
+): Promise<void> {
+  const interval = `${INTERVAL}s`
+  const input_series = Object.entries(series).map(([name, values]) => ({ series: name, values }))
+  const tests = [{ interval, input_series, promql_expr_test }]
   const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-alerts-'))
   const file = path.join(folder, 'test.json')
   // JSON is YAML.
-  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: `${INTERVAL}s`, tests }))
+  writeFileSync(file, JSON.stringify({ rule_files: [RULES], evaluation_interval: interval, tests }))
   try {
     await promisify(execFile)('promtool', ['test', 'rules', file], { maxBuffer: 2 ** 26 })
-    return ''
   } catch (error) {
-    return `${Reflect.get(Object(error), 'stdout')}${Reflect.get(Object(error), 'stderr')}`.slice(0, 3000)
+    const { stdout, stderr } = Object(error)
+    expect.fail(`${stdout}${stderr}`.slice(0, 3000))
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
@@ -160,25 +166,14 @@ describe('docs: alerts', () => {
   for (const [name, fires] of told) {
     it(`fire as the page says: ${name}`, async () => {
       const run = recording.runs[name] ?? expect.fail('there is no such run')
-      const series = inputOf(recording, run).map((one) => ({ ...one, series: scraped(one.series) }))
-      const test = {
-        interval: `${INTERVAL}s`,
-        input_series: series,
-        promql_expr_test: expressionsOf(run, fires),
-      }
-      expect(await promtool([test])).to.equal('')
+      const series = inputOf(recording, run).map(({ series, values }) => [scraped(series), values])
+      await expectOf(Object.fromEntries(series), ...expressionsOf(run, fires))
     })
   }
 
   for (const [alert, fires, series] of WRITTEN) {
-    it(`fires where it should, and not before: ${alert}`, async () => {
-      const test = {
-        interval: `${INTERVAL}s`,
-        input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-        promql_expr_test: [firing(alert, fires - INTERVAL, false), firing(alert, fires, true)],
-      }
-      expect(await promtool([test])).to.equal('')
-    })
+    it(`fires where it should, and not before: ${alert}`, () =>
+      expectOf(series, firing(alert, fires - INTERVAL, false), firing(alert, fires, true)))
   }
 
   it('are each seen to fire', () => {
@@ -189,28 +184,18 @@ describe('docs: alerts', () => {
     expect([...seen, 'ImpersonationClockSkew']).to.include.members(ALERTS)
   })
 
-  it('fire for a clock that is off, and for no other', async () => {
-    const series = (name: string, instance: string, values: string) => ({
-      series: `${name}{instance="${instance}"}`,
-      values,
-    })
-    const clocks = [
-      series('node_time_seconds', 'a', '0+5x40'),
-      series('node_time_seconds', 'b', '20+5x40'),
-      series('node_timex_offset_seconds', 'a', '0.01+0x40'),
-      series('node_timex_offset_seconds', 'c', '3+0x40'),
-    ]
-    const test = {
-      interval: `${INTERVAL}s`,
-      input_series: clocks,
-      promql_expr_test: [
-        {
-          expr: 'max by (instance) (ALERTS{alertname="ImpersonationClockSkew", alertstate="firing"})',
-          eval_time: '90s',
-          exp_samples: ['b', 'c'].map((instance) => ({ labels: `{instance="${instance}"}`, value: 1 })),
-        },
-      ],
-    }
-    expect(await promtool([test])).to.equal('')
-  })
+  it('fire for a clock that is off, and for no other', () =>
+    expectOf(
+      {
+        'node_time_seconds{instance="a"}': '0+5x40',
+        'node_time_seconds{instance="b"}': '20+5x40',
+        'node_timex_offset_seconds{instance="a"}': '0.01+0x40',
+        'node_timex_offset_seconds{instance="c"}': '3+0x40',
+      },
+      {
+        expr: 'max by (instance) (ALERTS{alertname="ImpersonationClockSkew", alertstate="firing"})',
+        eval_time: '90s',
+        exp_samples: ['b', 'c'].map((instance) => ({ labels: `{instance="${instance}"}`, value: 1 })),
+      },
+    ))
 })
