@@ -4,10 +4,10 @@ import {
   loadDeployment,
   withoutCredentials,
 } from 'oidc-provider-impersonation/inside'
-import { checkClients } from './clients.ts'
+import { checkClients, findClients } from './clients.ts'
 import { checkDoors, checkMounting } from './doors.ts'
 import { dryRun } from './dry-run.ts'
-import { type Example, readExample } from './example.ts'
+import { clientsIn, type Example, readExample } from './example.ts'
 import type { Finding } from './finding.ts'
 import { checkSessions } from './sessions.ts'
 import { checkStatusLists } from './status-lists.ts'
@@ -43,23 +43,18 @@ export async function check({ module, example, json = false }: CheckRequest): Pr
 
 /** All that is found, in the order in which it is told. */
 export async function lookAt(deployment: Deployment, example?: Example): Promise<readonly Finding[]> {
-  const named = example && namesIn(example)
-  const clients = await checkClients(deployment, named)
+  const found = await findClients(deployment, example && clientsIn(example))
+  const clients = await checkClients(deployment, found, example && [example.resource])
   return [
     ...(await checkStorage(deployment)),
     checkMounting(deployment),
     ...(await checkStatusLists(deployment)),
     ...clients,
     ...checkDoors(deployment),
-    ...(await checkSessions(deployment, named?.clients)),
+    ...(await checkSessions(deployment, found.clients)),
     ...(example ? await dryRun(deployment, example, clients) : []),
   ]
 }
-
-const namesIn = ({ createdBy, clientId, resource, onBehalfOf: step, session }: Example) => ({
-  clients: [createdBy, clientId, ...(step ? [step.clientId] : []), ...(session ? [session.clientId] : [])],
-  resources: [resource],
-})
 
 const SIGNS = { ok: '✓', note: '–', warning: '!', fault: '✗' } as const
 

@@ -22,20 +22,21 @@ import {
 } from './finding.ts'
 import { checkResources } from './resources.ts'
 
-/** What an example names. */
-interface Named {
-  /** Ids, of stored clients too. */
-  readonly clients?: readonly string[]
-  /** Asked for beside those in the metadata. */
-  readonly resources?: readonly string[]
+/** The clients of a deployment that can be read, and what is wrong with the others. */
+export interface FoundClients {
+  readonly clients: readonly Client[]
+  readonly findings: readonly Finding[]
 }
 
-export async function checkClients(deployment: Deployment, named: Named = {}): Promise<Finding[]> {
-  const { provider, configuration, options } = deployment.inside
+/** `named`: ids that an example names, of stored clients too. */
+export async function findClients(
+  { inside: { provider, configuration } }: Deployment,
+  named: readonly string[] = [],
+): Promise<FoundClients> {
   const findings: Finding[] = []
   const clients: Client[] = []
   const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
-  for (const id of new Set([...fixed, ...(named.clients ?? [])])) {
+  for (const id of new Set([...fixed, ...named])) {
     try {
       // Not by `findRegisteredClient`, for which invalid metadata is an unknown client.
       const client = await withoutDocument(() => provider.Client.find(id))
@@ -49,12 +50,22 @@ export async function checkClients(deployment: Deployment, named: Named = {}): P
     const seen = [fixed.length > 0 && `${fixed.length} static clients`, namesOf(stored)].filter(Boolean)
     findings.push(ok('clients', `the metadata of ${seen.join(' and ')} is valid`))
   }
+  return { clients, findings }
+}
+
+/** `resources`: what an example asks for. */
+export async function checkClients(
+  deployment: Deployment,
+  { clients, findings }: FoundClients,
+  resources: readonly string[] = [],
+): Promise<Finding[]> {
+  const { configuration, options } = deployment.inside
   const exchangers = clients.filter((client) => client.grantTypes?.includes(TOKEN_EXCHANGE) && !isApi(client))
   return [
     ...findings,
     ...checkSecrets(clients),
     ...checkRoles(clients, exchangers),
-    ...(await checkResources(deployment, exchangers, named.resources ?? [])),
+    ...(await checkResources(deployment, exchangers, resources)),
     ...(options.onBehalfOf ? checkApis(clients.filter(isApi)) : []),
     ...checkStrangers(configuration),
   ]

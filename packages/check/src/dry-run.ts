@@ -1,7 +1,7 @@
 /** Tries an example with the deployment's own functions, and writes nothing. */
 import type { PolicyRequest } from 'oidc-provider-impersonation'
 import type { Deployment, ResolvedOptions } from 'oidc-provider-impersonation/inside'
-import type { Example } from './example.ts'
+import { clientsIn, type Example } from './example.ts'
 import { descriptionOf, type Finding, fault, note, ok, warning } from './finding.ts'
 import { inTime } from './in-time.ts'
 import { exchange, issue, open, ownClaims, passOn, Refused } from './rehearsal.ts'
@@ -19,15 +19,9 @@ export async function dryRun(
   known: readonly Finding[] = [],
 ): Promise<Finding[]> {
   const isFaulty = (name: string) => known.some(({ level, about }) => level === 'fault' && about === name)
-  const { createdBy, clientId, resource, onBehalfOf: step, session } = example
+  const { clientId, resource } = example
   const { options, sawActor } = watchPolicy(inside.options)
   const anywhere = isFaulty('resources') && { token_exchange_resources: [resource] }
-  const named = [
-    createdBy,
-    clientId,
-    ...(step ? [step.clientId] : []),
-    ...(session ? [session.clientId] : []),
-  ]
   const metadata = async (id: string) => {
     const client = await metadataOf(inside, id)
     return client && { ...client, ...(id === clientId && anywhere) }
@@ -36,7 +30,7 @@ export async function dryRun(
     ofMetadata && isFaulty('clients') ? note(ABOUT, `stopped by a fault above: ${text}`) : failed(text)
   let stage: Stage
   try {
-    stage = await setStage(inside, options, await Promise.all([...new Set(named)].map(metadata)))
+    stage = await setStage(inside, options, await Promise.all(clientsIn(example).map(metadata)))
   } catch (error) {
     const text = `the second provider cannot be set up: ${descriptionOf(error)}`
     return [stoppedBy({ text, ofMetadata: true })]

@@ -26,6 +26,11 @@ export interface Example {
   readonly expect?: 'allowed' | 'denied'
 }
 
+/** The ids of the clients that it names. */
+export const clientsIn = ({ createdBy, clientId, onBehalfOf: step, session }: Example): string[] => [
+  ...new Set([createdBy, clientId, step?.clientId ?? clientId, session?.clientId ?? clientId]),
+]
+
 /** @throws {Error} that names the member that is missing or wrong. */
 export function readExample(file: string): Example {
   const given = parse(file)

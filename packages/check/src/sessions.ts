@@ -3,27 +3,14 @@
 import { lookup } from 'node:dns/promises'
 import { BlockList, isIPv6 } from 'node:net'
 import type { Client, Configuration } from 'oidc-provider'
-import {
-  canBeTold,
-  type Deployment,
-  findRegisteredClient,
-  keysOf,
-  within,
-} from 'oidc-provider-impersonation/inside'
+import { canBeTold, type Deployment, keysOf, within } from 'oidc-provider-impersonation/inside'
 import { type Finding, fault, namedOrNone, namesOf, note, ok, warning } from './finding.ts'
 
-/** `named`: ids of clients that an example names, stored ones too. */
-export async function checkSessions(
-  { inside }: Deployment,
-  named: readonly string[] = [],
-): Promise<Finding[]> {
-  const { options, provider, configuration, sessions } = inside
+/** `clients`: those that can be read. */
+export async function checkSessions({ inside }: Deployment, clients: readonly Client[]): Promise<Finding[]> {
+  const { options, configuration, sessions } = inside
   if (!options.sessions) return []
-  const fixed = (configuration.clients ?? []).map(({ client_id: id }) => id)
-  // `checkClients` tells which clients cannot be read.
-  const find = (id: string) => findRegisteredClient(provider, id).catch(() => undefined)
-  const found = await Promise.all([...new Set([...fixed, ...named])].map(find))
-  const open = found.filter((client) => client && sessions.isOpen?.(client)) as Client[]
+  const open = clients.filter((client) => sessions.isOpen?.(client))
   return [
     checkDoor(inside, options.sessions.door),
     checkKeys(configuration),
