@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { stopClock } from '../../../fixtures/clock.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, OPAQUE_API, startDeployment, useDeployment } from '../../../fixtures/deployment.ts'
 import { manage } from '../../../fixtures/management.ts'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { BILLING, downstream, ownToken, passOn, viewed } from '../../../fixtures/on-behalf-of.ts'
@@ -21,11 +21,7 @@ const inPlaceOf = (what: string): string => {
 }
 
 describe('docs: from Logto', () => {
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment(downstream())
-  })
-  after(() => deployment.close())
+  const deployment = useDeployment(downstream())
 
   it("names the option by which an API exchanges a user's own access token", async () => {
     const [option = ''] = codeOf(inPlaceOf('service-to-service-delegation'))

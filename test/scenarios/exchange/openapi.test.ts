@@ -1,7 +1,7 @@
 /** What openapi.json says of the exchange beside its responses, each of which the rows of test/spec compare with it. */
 import { expect } from 'chai'
 import type { KoaContextWithOIDC } from 'oidc-provider'
-import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, useDeployment } from '../../../fixtures/deployment.ts'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { description, type Json } from '../../../fixtures/openapi.ts'
 import { codeOf, errorsOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
@@ -17,24 +17,20 @@ const POINTER = '#/components/schemas/TokenExchangeRequest'
 const { client_id: _, subject_token: __, ...limited } = TokenExchangeRequest.properties
 
 describe('token exchange: openapi.json', () => {
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment({
-      configuration: {
-        features: {
-          resourceIndicators: {
-            defaultResource: async () => API,
-            // Every resource is one, and has every scope.
-            getResourceServerInfo: async ({ oidc }: KoaContextWithOIDC, audience: string) => ({
-              ...{ audience, scope: String(oidc.params?.scope ?? ''), accessTokenFormat: 'jwt' as const },
-              jwt: { sign: { alg: 'ES256' as const } },
-            }),
-          },
+  const deployment = useDeployment({
+    configuration: {
+      features: {
+        resourceIndicators: {
+          defaultResource: async () => API,
+          // Every resource is one, and has every scope.
+          getResourceServerInfo: async ({ oidc }: KoaContextWithOIDC, audience: string) => ({
+            ...{ audience, scope: String(oidc.params?.scope ?? ''), accessTokenFormat: 'jwt' as const },
+            jwt: { sign: { alg: 'ES256' as const } },
+          }),
         },
       },
-    })
+    },
   })
-  after(() => deployment.close())
 
   for (const [name, schema] of Object.entries(limited)) {
     it(`has the limits of ${name}`, async () => {

@@ -1,6 +1,6 @@
 /** Single use (docs/protocol.md §3.1): of any number of exchanges at the same moment exactly one wins, on each database. */
 import { expect } from 'chai'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import type { HttpResponse, Parameters } from '../../../fixtures/http.ts'
 import { onEachKind } from '../../../fixtures/on-database.ts'
 import { SUBJECT_TOKEN_REFUSED } from '../../../fixtures/refused.ts'
@@ -33,11 +33,7 @@ function expectOneWinner(responses: readonly HttpResponse[]): HttpResponse {
 describe('token exchange: single use', () => {
   onEachKind((kind) => {
     const start = starter()
-    let deployment: Deployment
-    before(async () => {
-      deployment = await startDeployment({ database: kind, options: { getCustomJwtClaims: start.wait } })
-    })
-    after(() => deployment.close())
+    const deployment = useDeployment({ database: kind, options: { getCustomJwtClaims: start.wait } })
 
     const race = (requests: readonly Parameters[]) => {
       start.expects(requests.length)

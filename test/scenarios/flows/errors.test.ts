@@ -6,6 +6,7 @@ import {
   type Deployment,
   type DeploymentOverrides,
   startDeployment,
+  useDeployment,
   withDeployment,
 } from '../../../fixtures/deployment.ts'
 import { issue, managementToken } from '../../../fixtures/requests.ts'
@@ -215,13 +216,9 @@ const REFUSED: Readonly<Record<string, readonly [form: string, told: Told, autho
 }
 
 describe('the errors of the token endpoint', () => {
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment({
-      clients: [publicClient({ client_id: 'dpop', dpop_bound_access_tokens: true })],
-    })
+  const deployment = useDeployment({
+    clients: [publicClient({ client_id: 'dpop', dpop_bound_access_tokens: true })],
   })
-  after(() => deployment.close())
 
   for (const [title, [form, told, authorization]] of Object.entries(REFUSED))
     it(title, async () => {

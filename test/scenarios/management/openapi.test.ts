@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { PEOPLE } from '../../../example/accounts.ts'
 import { actorJwt, withActor } from '../../../fixtures/actor-tokens.ts'
 import { machineClient, publicClient } from '../../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { useDeployment } from '../../../fixtures/deployment.ts'
 import { list, manage, postRevocation, show } from '../../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../../fixtures/requests.ts'
@@ -242,23 +242,19 @@ describe('openapi.json: the largest responses', () => {
   const application = publicClient({ client_id: longest('c') })
   const RESOURCE = `https://api.example.com/${'r'.repeat(1000)}`
   const SCOPE = Array.from({ length: 256 }, (_, index) => `orders:read-${index}`).join(' ')
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment({
-      clients: [backend, application],
-      resources: {
-        [RESOURCE]: {
-          ...{ scope: SCOPE, audience: RESOURCE, accessTokenFormat: 'jwt' },
-          jwt: { sign: { alg: 'ES256' } },
-        },
+  const deployment = useDeployment({
+    clients: [backend, application],
+    resources: {
+      [RESOURCE]: {
+        ...{ scope: SCOPE, audience: RESOURCE, accessTokenFormat: 'jwt' },
+        jwt: { sign: { alg: 'ES256' } },
       },
-      options: { maxSubjectTokenTTL: LONGEST_LIFE, maxDelegationDepth: 2 },
-      configuration: {
-        findAccount: async (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
-      },
-    })
+    },
+    options: { maxSubjectTokenTTL: LONGEST_LIFE, maxDelegationDepth: 2 },
+    configuration: {
+      findAccount: async (_ctx, accountId) => ({ accountId, claims: () => ({ sub: accountId }) }),
+    },
   })
-  after(() => deployment.close())
 
   it('are described, and reach each of their limits', async () => {
     const [user, actor, earlier] = ['🎫', '🎭', '🎪'].map(longest) as [string, string, string]

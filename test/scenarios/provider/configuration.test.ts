@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 import { type Configuration, ExternalSigningKey, Provider } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { API, useDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { show } from '../../../fixtures/management.ts'
@@ -170,13 +170,9 @@ describe('configure', () => {
 })
 
 describe('a configured provider', () => {
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment({
-      configuration: { extraTokenClaims: (_ctx, token) => ({ of: token.kind }) },
-    })
+  const deployment = useDeployment({
+    configuration: { extraTokenClaims: (_ctx, token) => ({ of: token.kind }) },
   })
-  after(() => deployment.close())
 
   it('lists the management scopes and the grant in discovery', async () => {
     const { body } = await send(`${deployment.issuer}/.well-known/openid-configuration`)

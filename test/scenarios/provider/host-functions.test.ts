@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type Client, type ClientMetadata, type Configuration, errors } from 'oidc-provider'
 import { publicClient } from '../../../fixtures/clients.ts'
-import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { API, useDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { CLIENT_ID, EVERYTHING, metadataWeb } from '../../../fixtures/metadata-documents.ts'
 import { HARMLESS, register } from '../../../fixtures/registration.ts'
 import { postToken } from '../../../fixtures/requests.ts'
@@ -29,17 +29,13 @@ describe("the host's own validator of client metadata", () => {
       if (key === 'region') Object.assign(metadata, { region: value ?? 'anywhere' })
     },
   }
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment({
-      clients: [
-        publicClient({ client_id: 'gold', tier: 'gold', token_exchange_resources: [API] }),
-        publicClient({ client_id: 'strange', tier: 'forbidden' }),
-      ],
-      configuration: { features, extraClientMetadata },
-    })
+  const deployment = useDeployment({
+    clients: [
+      publicClient({ client_id: 'gold', tier: 'gold', token_exchange_resources: [API] }),
+      publicClient({ client_id: 'strange', tier: 'forbidden' }),
+    ],
+    configuration: { features, extraClientMetadata },
   })
-  after(() => deployment.close())
   beforeEach(() => void calls.splice(0))
 
   it('is called for each of its properties, with what the provider passes, and as its own method', async () => {

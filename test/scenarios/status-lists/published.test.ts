@@ -5,7 +5,7 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import Koa from 'koa'
 import { ExternalSigningKey, type JWK } from 'oidc-provider'
 import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
-import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { type Deployment, useDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { whileListening } from '../../../fixtures/listening.ts'
 import { description } from '../../../fixtures/openapi.ts'
@@ -15,16 +15,12 @@ import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 const ROUTE = '/status-lists/{m}'
 
 describe('status lists: the route', () => {
-  let deployment: Deployment
+  const deployment = useDeployment()
   let clock: StoppedClock
-  before(async () => {
-    deployment = await startDeployment()
-  })
   beforeEach(() => {
     clock = stopClock()
   })
   afterEach(() => clock.restore())
-  after(() => deployment.close())
 
   it('has the first list before anything was issued, which is small, and the next one', async () => {
     expect((await fetchList(deployment)).length).to.be.lessThan(500)
