@@ -17,7 +17,7 @@ import { type Call, isBefore, meet, timed } from './meet.ts'
 import { LATER, NOW, type Tokens, tokensIn, total } from './tokens.ts'
 
 /** The tokens that calls of a meeting are about: most are about one. */
-export type Subject = readonly [StoredSubjectToken, ...StoredSubjectToken[]]
+type Subject = readonly [StoredSubjectToken, ...StoredSubjectToken[]]
 
 /** A call of any store; what it answers is compared. */
 export type Act = (store: SubjectTokenStore, ...subject: Subject) => Promise<unknown>
