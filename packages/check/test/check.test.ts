@@ -664,6 +664,18 @@ table('downstream', [
     ),
   ],
   [
+    'an API without the grant',
+    withApi({ grant_types: [] }),
+    atStep('the request: requested grant type is not allowed for this client'),
+  ],
+  [
+    'a target that is no resource',
+    toBilling(() => {
+      throw new errors.InvalidTarget()
+    }),
+    atStep('the request: resource indicator is missing, or unknown'),
+  ],
+  [
     'no API',
     withApi({ token_exchange_audiences: undefined }),
     '– who may go downstream: no static client, and none that an example names: others were not looked at',

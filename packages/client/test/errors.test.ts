@@ -11,6 +11,7 @@ type Try = (client: ImpersonationClient) => Promise<unknown>
 const get: Try = (client) => client.get(ID)
 const issue: Try = (client) => client.issue({ userId: 'alice' })
 const stop: Try = (client) => client.stop({ id: ID })
+const acknowledge: Try = (client) => client.acknowledge(ID, { by: 'dora', note: 'a double click' })
 const exchange: Try = (client) => client.exchange({ subjectToken: 'sub_x' })
 const onBehalfOf: Try = (client) => client.onBehalfOf({ subjectToken: 'sub_x', resource: 'urn:billing' })
 
@@ -55,6 +56,7 @@ const told: readonly (readonly [title: string, call: Try, replies: readonly Repl
     'not a subject token',
   ],
   ['a subject token and something behind it', issue, [[201, `${JSON.stringify(ISSUED)}x`]], 'not JSON'],
+  ['a record in place of nothing', acknowledge, [[200, { id: ID }]], 'not an acknowledgement'],
   ['no number of what was stopped', stop, [[200, { revoked: '1' }]], 'not a number of records'],
   [
     'a token without its life',
