@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { programsOf, runnable } from '../../../fixtures/markdown.ts'
+import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 
 const SUITES = {
   'my-store.test.ts': 'docs/stores.md',
@@ -19,7 +20,8 @@ describe('docs: suites for a store and an adapter', () => {
       const { stdout } = await promisify(execFile)(
         process.execPath,
         ['--no-warnings', '--test', '--test-reporter=tap', file],
-        { env },
+        // It starts the file in a process of its own, which gets no option of this one.
+        { env: { ...env, NODE_OPTIONS: FROM_SOURCE } },
       ).finally(programs.remove)
       expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).to.be.greaterThan(20)
       expect(stdout).to.match(/^# fail 0$/m)
