@@ -58,9 +58,9 @@ export interface SubjectTokenExchanged extends EventOfRequest {
   readonly clientId: string
   /** Who acts; absent without an actor token. */
   readonly actor?: ActingParty
-  /** Of the access token. Absent for a session. */
+  /** The resource of the access token. Absent for a session. */
   readonly resource?: string
-  /** Of a session: those that were granted, `[]` for none. */
+  /** The resources that a session was granted, `[]` for none. */
   readonly resources?: readonly string[]
   /** The granted scopes, if any. */
   readonly scope?: string
@@ -93,7 +93,7 @@ export interface SubjectTokenRefused extends EventOfRequest {
   readonly id?: string
   readonly userId?: string
   readonly actor?: ActingParty
-  /** At issuance the constraint, as it was sent. */
+  /** The resource; at issuance the constraint, as it was sent. */
   readonly resource?: string | readonly string[]
   readonly scope?: string
 }
@@ -116,11 +116,11 @@ export interface SubjectTokenReplayed extends EventOfRequest {
   readonly secondsAfter: Seconds
   /** Who acted in the first exchange. */
   readonly actor?: ActingParty
-  /** Of the first exchange; of a session those that it was granted, if any. */
+  /** The resource of the first exchange, or those that the session was granted, if any. */
   readonly resource?: string | readonly string[]
   /** The scopes that the first exchange granted, if any. */
   readonly scope?: string
-  /** Of the JWT that the first exchange issued. */
+  /** The id of the JWT that the first exchange issued. */
   readonly jti?: string
   /** What became of the access token of the first exchange. */
   readonly ended: AccessTokenEnd
@@ -138,7 +138,7 @@ export interface SubjectTokenRevoked extends EventOfRequest {
   readonly revokedBy?: string
   /** How, by whom and why, as the record shows it. */
   readonly revocation: ShownRevocation
-  /** Of the JWT that it was exchanged for. */
+  /** The id of the JWT that it was exchanged for. */
   readonly jti?: string
   /** What became of its access token. Absent if it was not exchanged. */
   readonly ended?: AccessTokenEnd
@@ -146,7 +146,7 @@ export interface SubjectTokenRevoked extends EventOfRequest {
 
 /** An API exchanged an access token that it received (option `onBehalfOf`): it can call another API as `userId`. */
 export interface AccessTokenExchanged extends EventOfRequest {
-  /** Of the record, if it began as an impersonation. */
+  /** The id of the record, if it began as an impersonation. */
   readonly id?: string
   readonly userId: string
   /** The backend that requested the subject token, if it began as an impersonation. */
@@ -191,18 +191,18 @@ export interface AccessTokenRefused extends EventOfRequest {
 
 /** A session has ended, and what its application says to that is settled. */
 export interface SessionEnded {
-  /** Of the record. */
+  /** The id of the record. */
   readonly id: string
   readonly userId: string
   /** The application. */
   readonly clientId: string
-  /** As the record shows it: `logout` is `confirmed`, `gaveUp` or `unsupported`. */
+  /** The session as the record shows it: `logout` is `confirmed`, `gaveUp` or `unsupported`. */
   readonly session: SessionUse & { readonly endsAt: Seconds }
 }
 
 /** The application of a session that has ended did not confirm the logout token. */
 export interface SessionLogoutFailed {
-  /** Of the record. */
+  /** The id of the record. */
   readonly id: string
   readonly userId: string
   /** The application. */
@@ -216,8 +216,8 @@ export interface SessionLogoutFailed {
 /** A request got a response of 5xx, and no other event tells it; or storage failed as an engineer signed out. */
 export interface ImpersonationFailed extends EventOfRequest {
   /**
-   * Where: at the management API, at a status list, in the console, at the token endpoint before the exchange began, at a
-   * session, or at the health route.
+   * Where the request was: at the management API, at a status list, in the console, at the token endpoint before the exchange
+   * began, at a session, or at the health route.
    */
   readonly door: 'management' | 'status-lists' | 'console' | 'exchange' | 'session' | 'health'
   /** The HTTP status of the response. */

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import type { Configuration, Provider } from 'oidc-provider'
 import { onceASecond } from './base/clock.ts'
 import { TOKEN_EXCHANGE } from './base/constants.ts'
-import { exchangeHandler, tellEarlyFailures } from './exchange/handler.ts'
+import { emitEarlyFailures, exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
 import { beginMetrics, countFailure } from './metrics/metrics.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
@@ -171,7 +171,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
       const service: Service = { ...configured, provider, store, options, statusLists, sessions, prefixes }
       sessions.attach(service)
       provider.registerGrantType(TOKEN_EXCHANGE, exchangeHandler(service), PARAMETERS, REPEATABLE)
-      tellEarlyFailures(provider)
+      emitEarlyFailures(provider)
       refuseSimultaneousReplays(provider)
       lists = statusLists && publishLists(service, statusLists)
       attached = service

@@ -1,4 +1,4 @@
-/** For packages of this repository and of the same version alone: no promise to anyone else, and no name stays for long. */
+/** Names for packages of this repository and the same version only: no promise to anyone else, and no name stays for long. */
 import type { Sequelize } from 'sequelize'
 import type { MissingRight } from './sequelize/schema/rights.ts'
 
@@ -23,7 +23,7 @@ export {
   registeredResources,
   withoutDocument,
 } from './provider/clients.ts'
-export { enter, requestOf } from './provider/failures.ts'
+export { requestOf, setRoute } from './provider/failures.ts'
 export { findAccount, type GrantContext, requestedResourceServers } from './provider/grants.ts'
 export { defaultManagementResource, type Service } from './provider/settings.ts'
 export { defaultBase, resolveStatusLists } from './provider/status-reference.ts'

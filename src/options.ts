@@ -51,15 +51,15 @@ export interface ImpersonationPolicyRequest {
   readonly client?: { readonly id: string }
   /** The backend that requested the subject token. */
   readonly createdBy: { readonly id: string }
-  /** As the backend sent it. */
+  /** The context as the backend sent it. */
   readonly context: JsonObject
   /** The resource of the access token; at issuance the constraint, if any, as it was sent. */
   readonly resource?: string | readonly string[]
-  /** The resources that will be granted, `[]` for none. When someone signs in as the user, and not yet at the door. */
+  /** The resources that will be granted, `[]` for none. Present when someone signs in as the user, and not yet at the door. */
   readonly resources?: readonly string[]
   /**
    * The claims of the user that the OpenID Connect parameter `claims` will bring, whatever the scopes bring; `[]` for none.
-   * When someone signs in as the user, and not yet at the door.
+   * Present when someone signs in as the user, and not yet at the door.
    */
   readonly claims?: readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
@@ -106,7 +106,7 @@ export interface OnBehalfOfPolicyRequest {
   readonly scope?: string
   /** The backend that requested the subject token. */
   readonly createdBy?: { readonly id: string }
-  /** As the backend sent it. */
+  /** The context as the backend sent it. */
   readonly context?: JsonObject
   /** The public id of the record. */
   readonly subjectTokenId?: string
@@ -120,12 +120,12 @@ export interface CustomClaimsRequest {
   readonly token: {
     readonly jti?: string
     readonly sub: string
-    /** Of a session the resources that were granted, `[]` for none. */
+    /** The resource; for a session those that were granted, `[]` for none. */
     readonly aud: string | readonly string[]
     readonly scope?: string
     readonly clientId: string
     readonly iat: Seconds
-    /** Of a session its end. */
+    /** The end of the token, or of the session. */
     readonly exp: Seconds
   }
   /** Who exchanges what: account ids and client ids, never pairwise. `actor` if a person acts. */
@@ -192,7 +192,7 @@ export interface ImpersonationOptions {
   readonly statusList?: { readonly ttl?: Seconds; readonly uri?: string } | false
 
   /**
-   * For applications whose requests may be sent twice: a use of a spent subject token by the same client, which
+   * Leeway for applications whose requests may be sent twice: a use of a spent subject token by the same client, which
    * authenticates (not `token_endpoint_auth_method: none`, because its id is no secret), within this time after the
    * exchange is refused and told by its event, but ends nothing and is not on the record. In seconds, 0 … 60.
    * Default 0: every such use ends what the exchange produced.

@@ -51,9 +51,9 @@ export class AccessDenied extends Error {
 /** What an error says, and to whom. Fixed texts: neither of them repeats what a caller sent. */
 export interface Refusal {
   readonly check: Check
-  /** For the client: `error_description`. */
+  /** The `error_description`, which the client reads. */
   readonly public: string
-  /** For operators: `error_detail`, and `reason` of the event. Default: the public text. */
+  /** The `error_detail`, and `reason` of the event, which operators read. Default: the public text. */
   readonly private?: string
 }
 type Private = Required<Pick<Refusal, 'private'>>
@@ -96,8 +96,8 @@ export const errorReadOf = (thrown: unknown): string =>
 
 type Build = (description: string, options: { readonly detail?: string }) => Error
 
-/** What the event of a refusal says of what was thrown. */
-export function toldOf(thrown: unknown) {
+/** The members of the event of a refusal that describe what was thrown. */
+export function refusalOf(thrown: unknown) {
   const error = errorReadOf(thrown)
   return { error, check: checkOf(thrown) ?? error, reason: reasonOf(thrown) }
 }
@@ -115,7 +115,7 @@ const loginRequired: Build = (text, options) => new errors.LoginRequired(text, o
 /** A 401 as the provider's own, whose text is the same for every cause. */
 const invalidClient: Build = (text, options) =>
   Object.assign(new errors.InvalidClientAuth(options), { error_description: text })
-/** Without `scope`, which would repeat what was asked for: a token that was sent as scope must not come back. */
+/** The response has no `scope`: it would repeat what was sent, which may have been a token. */
 const invalidScope: Build = (text, options) =>
   Object.assign(new errors.InvalidScope(text, '', options), { scope: undefined })
 
@@ -178,7 +178,7 @@ export const audienceRefused = () =>
 
 export const scopeRefused = (says: Public) => refusal(invalidScope, { ...says, check: 'scope' })
 
-/** One public text for every sign-in as the user that is refused: at the door, and to the application. */
+/** One public text for every sign-in as the user that is refused, at the door of sessions and to the application. */
 export const sessionRefused = (says: Private & { readonly check?: Check }) =>
   refusal(accessDenied, { check: 'subject_token', ...says, public: 'the impersonation was refused' })
 

@@ -135,7 +135,7 @@ function parseIssuer(value: string): string {
   return value
 }
 
-/** As the database spells it: `app`, `"my-app"`, `'app'@'%'`. */
+/** The name of a role as the database spells it: `app`, `"my-app"`, `'app'@'%'`. */
 function parseRole(value: string): string {
   if (!/^[\w"'`@%.-]+$/.test(value)) throw new UsageError('--role must be the name of a role')
   return value

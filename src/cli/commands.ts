@@ -6,10 +6,10 @@ import { type Purged, purge } from '../sequelize/schema/purge.ts'
 import { ddlOf, type Estimate, estimate, type Status, statusOf } from '../sequelize/schema/status.ts'
 import { endUnspent } from '../sequelize/tokens/end-unspent.ts'
 import type { DatabaseCommand } from './command-line.ts'
-import { explain, nameOf, reach } from './database.ts'
+import { assertConnected, explain, nameOf } from './database.ts'
 
 export async function run(command: DatabaseCommand, sequelize: Sequelize): Promise<string> {
-  if (command.name !== 'sql') await reach(sequelize)
+  if (command.name !== 'sql') await assertConnected(sequelize)
   try {
     return await perform(command, sequelize)
   } catch (error) {
@@ -42,7 +42,7 @@ async function perform(
     case 'sql':
       return ddlOf(sequelize, role)
     case 'purge':
-      return `Deleted ${await purgeAndTell(sequelize, retention)}.`
+      return `Deleted ${await purgeWithProgress(sequelize, retention)}.`
     case 'end-unspent': {
       const revoked = await endUnspent(sequelize, { issuer })
       return `Revoked ${revoked} unspent subject tokens${issuer === undefined ? '' : ` of ${issuer}`}.`
@@ -53,8 +53,8 @@ async function perform(
 /** Milliseconds. */
 const PROGRESS = 10_000
 
-/** On a terminal a line shows how far it is; elsewhere there is one now and then. Returns the total. */
-async function purgeAndTell(sequelize: Sequelize, retention: Seconds | undefined): Promise<string> {
+/** Shows how far it is: in one line on a terminal, elsewhere in a new one now and then. Returns the total. */
+async function purgeWithProgress(sequelize: Sequelize, retention: Seconds | undefined): Promise<string> {
   const { stderr } = process
   let deleted = describePurged({ subjectTokens: 0, models: 0 })
   const timer = stderr.isTTY ? undefined : setInterval(() => stderr.write(`${deleted} …\n`), PROGRESS)

@@ -44,7 +44,7 @@ function openUrl(dialect: DatabaseCommand['dialect']): Sequelize {
   }
 }
 
-/** Without credentials. */
+/** The name of a database in messages, without credentials. */
 export function nameOf(sequelize: Sequelize): string {
   const dialect = sequelize.getDialect()
   const { storage, replication } = Object(Reflect.get(sequelize, 'options'))
@@ -55,8 +55,8 @@ export function nameOf(sequelize: Sequelize): string {
 }
 
 /** @throws {Error} that names the database which cannot be had. */
-export async function reach(sequelize: Sequelize): Promise<void> {
-  // Limits the time of the attempt.
+export async function assertConnected(sequelize: Sequelize): Promise<void> {
+  // `databaseOf` limits the time of the attempt.
   databaseOf(sequelize)
   try {
     await sequelize.authenticate({ logging: false })

@@ -15,13 +15,13 @@ export interface Deployment {
   readonly inside: Service
   /** All that the module has attached, this one included. */
   readonly issuers?: readonly AttachedIssuer[]
-  /** Only if the module exports it. */
+  /** Absent unless the module exports it. */
   readonly sequelize?: Sequelize
   /** Called at the end, if the module exports it. */
   readonly close?: () => unknown
 }
 
-/** For the module, and for the function that it exports. */
+/** The time to load the module, and to wait for the function that it exports. */
 const LOADING: Seconds = 10
 
 /** @throws {Error} that says what the module must export, or that it did not finish loading. */
@@ -44,7 +44,7 @@ export async function loadDeployment(file: string): Promise<Deployment> {
     )
   }
   const inside = insideOf(impersonation as Impersonation)
-  // Nothing is written, and no application is told anything, because someone looks.
+  // A look at a deployment writes nothing, and tells no application anything.
   inside.sessions.stopWatching?.()
   if (inside.provider !== (provider as Provider)) {
     throw new Error('`impersonation` is attached to another provider than the one exported')

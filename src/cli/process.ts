@@ -15,7 +15,7 @@ export const withoutCredentials = (text: string): string => text.replace(/\/\/.*
  */
 export async function runCommand(name: string, main: (args: string[]) => Promise<string>): Promise<void> {
   try {
-    const text = await apart(() => main(process.argv.slice(2)))
+    const text = await withStdoutOnStderr(() => main(process.argv.slice(2)))
     process.stdout.write(`${text}\n`)
   } catch (error) {
     const plain = withoutCredentials(messageOf(error)).replace(/[^\P{Cc}\n]/gu, ' ')
@@ -26,7 +26,7 @@ export async function runCommand(name: string, main: (args: string[]) => Promise
   await end()
 }
 
-async function apart<Value>(work: () => Promise<Value>): Promise<Value> {
+async function withStdoutOnStderr<Value>(work: () => Promise<Value>): Promise<Value> {
   const { write } = process.stdout
   process.stdout.write = process.stderr.write.bind(process.stderr)
   try {
@@ -41,7 +41,7 @@ export const versionOf = (manifest: URL): string => String(JSON.parse(readFileSy
 
 /** The deployment may hold the process: a pool, a listener, an interval. */
 async function end(): Promise<never> {
-  // Before the exit, which drops what a pipe has not taken yet.
+  // The exit would drop what a pipe has not taken yet.
   for (const stream of [process.stdout, process.stderr]) {
     // Its reader has gone, or its disk is full: there is no one to tell.
     stream.on('error', () => {})

@@ -51,12 +51,12 @@ export async function collectClaims(
   })
   const { client } = ctx.oidc
   const apis = subject.apis.map((id) => ({ sub: id, client_id: id }))
-  // By the identifiers that the client knows: pairwise like `sub`.
+  // People are named by the identifiers that the client knows: pairwise like `sub`.
   const people = subsOf(actor).map(async (accountId) => ({
     sub: await subjectIdentifier(ctx, settings, { accountId, client }),
   }))
   const act = chainOf([...apis, ...(await Promise.all(people))])
-  // In this order: on a clash the custom claims win, and those of the plugin always.
+  // The order matters: on a clash the custom claims win, and those of the plugin always.
   return {
     ...own,
     ...custom,

@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { errorReadOf } from '../base/errors.ts'
-import { tellOf } from '../provider/failures.ts'
+import { emitFailureAt } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { hasTokenForm } from '../tokens/secret.ts'
 import { exchangeSubjectToken } from './impersonation.ts'
@@ -27,15 +27,15 @@ export const exchangeHandler =
   }
 
 /**
- * Tells of a request for an exchange that fails before the handler is called: while its client is looked up, say. The
- * provider alone knows of it.
+ * Emits the event of a request for an exchange that fails before the handler is called: while its client is looked up, say.
+ * The provider alone knows of it.
  */
-export function tellEarlyFailures(provider: Provider): void {
+export function emitEarlyFailures(provider: Provider): void {
   const tell = (ctx: KoaContextWithOIDC, thrown: unknown) => {
     const { status, oidc } = ctx
     if (status < 500 || oidc.route !== 'token' || begun.has(ctx)) return
     if (oidc.params?.grant_type !== TOKEN_EXCHANGE) return
-    tellOf({ provider, door: 'exchange' }, ctx, { status, error: errorReadOf(thrown), thrown })
+    emitFailureAt({ provider, door: 'exchange' }, ctx, { status, error: errorReadOf(thrown), thrown })
   }
   provider.on('server_error', tell)
   provider.on('grant.error', tell)

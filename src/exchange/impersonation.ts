@@ -228,7 +228,7 @@ async function consume(ctx: GrantContext, service: Service, exchange: Exchange):
   throw subjectTokenRefused({ private: 'could not be spent' })
 }
 
-/** What the record will say of it. */
+/** The use of the subject token, as its record will show it. */
 function useOf(
   ctx: GrantContext,
   { statusLists }: Service,
@@ -243,7 +243,7 @@ function useOf(
     accessToken: {
       format: draft.format,
       expiresAt: draft.exp,
-      // Without status lists, nothing ends a JWT.
+      // A JWT is ended by status lists alone.
       ...(draft.format === 'jwt' && !statusLists && { kept: true }),
     },
     grantId: draft.format === 'opaque' ? draft.grantId : undefined,

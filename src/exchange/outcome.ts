@@ -1,7 +1,7 @@
 /** The one place that reports how an exchange ended, so that no refusal is without an event. */
 
 import { epochTime } from '../base/clock.ts'
-import { isStorageUnavailable, RETRY_AFTER, subjectTokenRefused, toldOf } from '../base/errors.ts'
+import { isStorageUnavailable, RETRY_AFTER, refusalOf, subjectTokenRefused } from '../base/errors.ts'
 import { withoutUndefined } from '../base/json.ts'
 import { emit } from '../events.ts'
 import { timeExchange } from '../metrics/metrics.ts'
@@ -34,7 +34,7 @@ interface Exchanged {
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
-/** Each stage adds what it has established, so that the event of a refusal tells how far the request came. */
+/** What the stages have established so far: members of the event of a refusal. */
 type Progress = Partial<{ -readonly [Name in 'subject' | 'actor' | 'target']: Exchanged[Name] }>
 
 /** Runs an exchange, and emits exactly one event about it. */
@@ -52,7 +52,7 @@ export async function recordOutcome(
   } catch (error) {
     if (isStorageUnavailable(error) && isRepeatable(error)) ctx.set('Retry-After', String(RETRY_AFTER))
     if (!(error instanceof ReplayedSubjectToken)) {
-      const told = toldOf(error)
+      const told = refusalOf(error)
       emitRefused(ctx, kind, progress, told)
       end(isFailure(told) ? 'failed' : 'refused', told.check)
       throw error
@@ -90,7 +90,7 @@ function emitRefused(
   ctx: GrantContext,
   kind: Kind,
   { subject, actor, target }: Progress,
-  error: ReturnType<typeof toldOf>,
+  error: ReturnType<typeof refusalOf>,
 ): void {
   const { provider, client } = ctx.oidc
   const told = {

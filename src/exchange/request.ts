@@ -40,7 +40,7 @@ export type ExchangeContext = TokenEndpointGrantContext<{
     : string
 }>
 
-/** As sent, repeats included. A refused request leaves the subject token unused, so a costly one could be repeated at will. */
+/** The limit counts what was sent, repeats included: a refused request leaves the subject token unused, and can be repeated. */
 const MAX_SCOPES = 256
 
 export function parseRequest(ctx: ExchangeContext): ExchangeRequest {

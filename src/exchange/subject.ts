@@ -58,7 +58,7 @@ export async function getUser(ctx: GrantContext, userId: string, source?: object
   const account = await getAccount(userId, find, () =>
     subjectTokenRefused({ private: 'the user is gone or disabled' }),
   )
-  // Before the resource is resolved, because its scopes may depend on the user.
+  // The provider gets the account before the resource is resolved, because its scopes may depend on the user.
   ctx.oidc.entity('Account', account)
   return account
 }

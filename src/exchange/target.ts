@@ -4,7 +4,7 @@ import { assertConfigured } from '../provider/configuration.ts'
 import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/grants.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
 
-/** Where the access token may be used, and for what. */
+/** The resource that the access token is for, and its scopes. */
 export interface Target {
   readonly resource: string
   readonly resourceServer: ResourceServerInstance

@@ -23,7 +23,7 @@ function current(): Instruments | undefined {
   return instruments
 }
 
-/** Once: without the zero at its beginning, the first increase of a counter is none. */
+/** Warns once: without the zero at its beginning, the first increase of a counter is none. */
 function warn(): void {
   isLate = false
   process.emitWarning(
@@ -32,7 +32,7 @@ function warn(): void {
   )
 }
 
-/** To be called when a provider is attached, so that every series begins before the first request. */
+/** Begins every series before the first request: called when a provider is attached. */
 export function beginMetrics(provider: object, source: Source): void {
   addSource(provider, source)
   if (registeredMeterProvider()) report(() => {})
@@ -118,7 +118,7 @@ export const countLogout = (logout: Logout): void =>
 export const countFailure = ({ door, status }: Pick<ImpersonationFailed, 'door' | 'status'>): void =>
   report(({ failures }) => failures.add(1, attributes.failure(door, status)))
 
-/** Where all copies of `@opentelemetry/api` in a process meet: one writes there what another reads. */
+/** The place where all copies of `@opentelemetry/api` in a process meet: one writes there what another reads. */
 const REGISTRY = Symbol.for('opentelemetry.js.api.1')
 
 /**

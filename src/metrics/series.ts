@@ -19,7 +19,7 @@ const logouts: readonly Logout[] = ['confirmed', 'failed', 'gave_up', 'unsupport
 const kinds: readonly Kind[] = ['impersonation', 'onBehalfOf', 'session']
 const operations: readonly Operation[] = ['issue', 'stop', 'list', 'status_list']
 const outcomes: readonly Outcome[] = ['done', 'refused', 'failed']
-const doors: readonly ImpersonationFailed['door'][] = [
+const routes: readonly ImpersonationFailed['door'][] = [
   'management',
   'status-lists',
   'console',
@@ -48,7 +48,7 @@ const checks: Readonly<Record<Check, readonly Outcome[]>> = {
   issue: ['failed'],
   storage: ['failed'],
 }
-/** Errors of the provider and of functions that are no check: their codes are anyone's, so that they are not told apart. */
+/** Errors of the provider and of functions that are no check: their codes are anyone's, so that they share one value. */
 const OTHER = 'other'
 
 export const attributes = {
@@ -77,7 +77,7 @@ export const attributes = {
   fate: (fate: string): Attributes => ({ 'impersonation.fate': fate.replaceAll(' ', '_') }),
 }
 
-/** Of each counter. An alert on the first of something needs the zero before it. */
+/** The series of each counter that begin at zero: an alert on the first of something needs the zero before it. */
 export const BEGINNINGS = {
   exchanges: kinds.flatMap((kind) => [
     attributes.exchange(kind, 'done'),
@@ -90,5 +90,5 @@ export const BEGINNINGS = {
   ),
   replays: ends.flatMap((ended) => [true, false].map((same) => attributes.replay(ended, same))),
   logouts: logouts.map(attributes.logout),
-  failures: doors.flatMap((door) => [500, 503].map((status) => attributes.failure(door, status))),
+  failures: routes.flatMap((door) => [500, 503].map((status) => attributes.failure(door, status))),
 }

@@ -63,7 +63,7 @@ export function createAccessTokenVerifier(keys: readonly PublicJwk[]): AccessTok
   }
 }
 
-/** Far more than are in use at the same time; and a token that is longer than most is verified each time. */
+/** Limits of the memory: far more tokens than are in use at the same time, and none of unusual length, in characters. */
 const MAX_REMEMBERED = 4096
 const MAX_LENGTH = 4096
 

@@ -19,7 +19,7 @@ export type AccessTokenDraft = AccessToken & {
   readonly format: Exclude<AccessTokenFormat, 'session'>
 }
 
-/** What is told of an access token; the id of an opaque one is its value. */
+/** An access token in events. The id of an opaque one is its value. */
 export interface ShownAccessToken {
   readonly format: AccessTokenDraft['format']
   readonly jti?: string
@@ -27,14 +27,14 @@ export interface ShownAccessToken {
 }
 
 interface Draft {
-  /** It ends by `notAfter`, if that is given. */
+  /** The user. The token ends at `notAfter` at the latest. */
   readonly subject: { readonly userId: string; readonly notAfter?: Seconds }
   readonly target: {
     readonly resourceServer: NonNullable<AccessToken['resourceServer']>
     readonly scope?: string
   }
   readonly sender: SenderConstraint
-  /** Of a JWT, so that it leads to its record. Default: random. */
+  /** The id of a JWT, which leads to its record. Default: random. */
   readonly jti?: string
 }
 
@@ -51,12 +51,12 @@ export async function draftAccessToken(
     accountId: userId,
     resourceServer: target.resourceServer,
     scope: target.scope,
-    // Set below, once the format is known.
+    // The value is set below, once the format is known.
     grantId: '',
     gty: TOKEN_EXCHANGE,
   })
   bind(token, sender)
-  // First, because `ttl` and `formats` may be functions of the deployment.
+  // `ttl` and `formats` may be functions of the deployment: the token is decided before they are called.
   decide(token)
   token.iat = epochTime()
   token.exp = Math.min(token.iat + Math.min(token.expiration, maxAccessTokenTTL), notAfter)
@@ -88,7 +88,7 @@ export function assertLives({ exp }: AccessTokenDraft): void {
   if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
-/** What the events tell of it. */
+/** The members that events have of an access token. */
 export const shownAccessToken = ({ format, jti, exp }: AccessTokenDraft): ShownAccessToken => ({
   format,
   ...(format === 'jwt' && { jti }),
@@ -137,9 +137,8 @@ export async function issueAccessToken(ctx: GrantContext, token: AccessTokenDraf
 }
 
 /**
- * The bridge that carries finished claims into an access token. When it saves a token, oidc-provider overwrites
- * `token.extra` with what `extraTokenClaims` returns, so the exchange attaches the claims to the token, and the
- * wrapped `extraTokenClaims` reads them here.
+ * oidc-provider overwrites `token.extra` in `save()` with what `extraTokenClaims` returns. Finished claims wait here for the
+ * wrapped `extraTokenClaims`. Written by `issueAccessToken`, read by `readClaims`, dropped with the token.
  */
 const claimsOf = new WeakMap<object, { readonly claims: JsonObject; read: boolean }>()
 

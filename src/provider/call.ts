@@ -39,7 +39,7 @@ export async function callDeployment<Result>(
 const isThenable = <Result>(result: Result | PromiseLike<Result>): result is PromiseLike<Result> =>
   typeof Reflect.get(Object(result), 'then') === 'function'
 
-/** Seconds that a page waits for what it can do without. */
+/** The time that a page waits for what it can do without. */
 const PATIENCE: Seconds = 1
 
 type Report = (error: unknown) => void

@@ -24,7 +24,7 @@ export async function findClient(provider: Provider, clientId: string): Promise<
   }
 }
 
-/** Set while a client is looked up that no metadata document may describe. */
+/** The mark of a look-up in which no metadata document may describe the client. */
 const withoutDocuments = new AsyncLocalStorage<true>()
 
 /** Runs a look-up of clients that fetches no metadata document, and uses none. */

@@ -40,7 +40,10 @@ export interface ExtendedConfiguration {
 /** What this switches on is listed in docs/integrate.md. */
 export function extendConfiguration(given: Configuration, settings: Settings): ExtendedConfiguration {
   const probe = new Probe()
-  return { configuration: extend(given, settings, probe), configured: (provider) => probe.reaches(provider) }
+  return {
+    configuration: extend(given, settings, probe),
+    configured: (provider) => probe.recognizes(provider),
+  }
 }
 
 function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {
@@ -72,7 +75,7 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
   }
 }
 
-/** On the context of a request whose resources were resolved here. */
+/** A mark on the context of a request whose resources were resolved here. */
 const RESOLVED = Symbol('resolved by the configuration of configure()')
 
 /**
@@ -126,7 +129,7 @@ function extendClientMetadata(
 ): ExtraClientMetadata {
   return {
     ...given,
-    // First, so that what is refused here is refused before the deployment's own validator has an effect.
+    // Ours come first, so that what is refused here is refused before the deployment's own validator has an effect.
     properties: [TOKEN_EXCHANGE_RESOURCES, TOKEN_EXCHANGE_AUDIENCES, ...(given?.properties ?? [])],
     validator(ctx, key, value, metadata) {
       // Validated with the other, at once.
@@ -167,14 +170,15 @@ function limitDocuments(documents: MetadataDocuments, withheld: readonly string[
 }
 
 /**
- * Finds out whether a provider was built from one configuration: it validates metadata that holds a value which only
- * this configuration's validator recognises. Validation starts synchronously, and nothing is stored.
+ * oidc-provider keeps no reference to the configuration that it was built from. Whether it was this one shows when it
+ * validates metadata with a value that only the validator of this configuration recognizes. Validation starts
+ * synchronously, and nothing is stored.
  */
 class Probe {
   readonly #value: string[] = []
   #caught = false
 
-  reaches(provider: Provider): boolean {
+  recognizes(provider: Provider): boolean {
     this.#caught = false
     // Always rejects: metadata that holds the probe is never valid.
     provider.Client.validate({ client_id: 'probe', [TOKEN_EXCHANGE_RESOURCES]: this.#value }).catch(() => {})

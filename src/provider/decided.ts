@@ -14,12 +14,12 @@ type Customizer = NonNullable<NonNullable<Formats['customizers']>['jwt']>
 type Members = Readonly<Record<string, unknown>>
 
 /**
- * By the token: what the deployment's functions get in its place, one for all of them. Written by `decide`, read by what asks
- * the deployment about the token, and dropped with it.
+ * The copy of each token that the deployment's functions get in its place, one for all of them. Written by `decide`, read by
+ * what asks the deployment about the token, and dropped with it.
  */
 const copies = new WeakMap<object, AccessToken>()
 
-/** From now on, no function of the deployment changes this token. Returns what they get. */
+/** Takes the token out of reach of the deployment's functions from now on, and returns the copy that they get. */
 export function decide(token: AccessToken): AccessToken {
   const known = copies.get(token)
   if (known) return known
@@ -56,7 +56,8 @@ interface About {
 
 function lend(name: string, { ctx, token }: About): { copy: AccessToken; takeBack: () => void } {
   const copy = decide(token)
-  // As the token is now: the provider has written more since, such as `extra`, and another function may have changed the copy.
+  // The copy is made like the token is now: the provider has written more since, such as `extra`, and another function may
+  // have changed the copy.
   for (const member of Object.keys(copy)) Reflect.deleteProperty(copy, member)
   if (token.resourceServer) copy.resourceServer = token.resourceServer
   Object.assign(copy, membersOf(token))
@@ -155,7 +156,7 @@ async function keepAround({ ctx, token }: About, parts: Parts, customize: Custom
   const payload = jsonOf(parts.payload)
   const shownParts = { ...parts, payload: structuredClone(payload) } as Parts
   await askAbout(name, { ctx, token }, (copy) => customize(ctx, copy, shownParts))
-  // As JSON, which is what would be signed: a member that answers twice has answered now, and `toJSON` has had its say.
+  // JSON is what would be signed: a getter is read once, here, and `toJSON` is called.
   const [header, customized] = [jsonOf(shownParts.header), jsonOf(shownParts.payload)]
   noticeUndone(name, [
     ...Object.keys(header).filter((member) => HEADER.has(member)),

@@ -6,26 +6,26 @@ import { checkOf, RecordError, reasonOf, recordErrorOf } from '../base/errors.ts
 import { emit, type ImpersonationFailed } from '../events.ts'
 import { inProvider } from './accounts.ts'
 
-/** Where a request came in. */
-interface Entered {
+/** The route of a request; `door` is the member of the event. */
+interface Route {
   readonly provider: Provider
   readonly door: ImpersonationFailed['door']
 }
 
-/** By the request of Node: several contexts may stand for one request. */
-const entered = new WeakMap<IncomingMessage, Entered>()
+/** Keyed by the request of Node, because several contexts may stand for it. Written by `setRoute`, and dropped with it. */
+const routes = new WeakMap<IncomingMessage, Route>()
 
-/** Says at which door a request is. A failure at no door emits no event. */
-export function enter(ctx: Pick<Context, 'req'>, door: Entered): void {
-  entered.set(ctx.req, door)
+/** Says which route a request is at. A failure of a request without one emits no event. */
+export function setRoute(ctx: Pick<Context, 'req'>, route: Route): void {
+  routes.set(ctx.req, route)
 }
 
-/** Tells of a response of 5xx, whatever caused it. */
-export function tellFailure(ctx: Context, thrown: unknown): void {
-  const door = entered.get(ctx.req)
+/** Emits the event of a response of 5xx, whatever caused it. */
+export function emitFailure(ctx: Context, thrown: unknown): void {
+  const route = routes.get(ctx.req)
   const { status, code, cause = thrown } = recordErrorOf(thrown)
-  if (!door || status < 500) return
-  tellOf(door, ctx, { status, error: code, thrown: cause })
+  if (!route || status < 500) return
+  emitFailureAt(route, ctx, { status, error: code, thrown: cause })
 }
 
 interface Failure {
@@ -35,9 +35,9 @@ interface Failure {
   readonly thrown: unknown
 }
 
-/** The same for a door that has its own way to respond. */
-export function tellOf(
-  { provider, door }: Entered,
+/** Emits the event for a route that responds in a way of its own. */
+export function emitFailureAt(
+  { provider, door }: Route,
   ctx: Pick<Context, 'get'> & { readonly oidc?: Pick<OIDCContext, 'client'> | undefined },
   { status, error, thrown }: Failure,
 ): void {
@@ -52,7 +52,7 @@ export function tellOf(
   })
 }
 
-/** The sender's word. */
+/** The form of an `x-request-id` that events repeat: the sender's word. */
 const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** W3C Trace Context §3.2: a version, the id of the trace, the id of its part, flags. */
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/

@@ -34,7 +34,7 @@ const USED = [
   'validateDpop',
 ] as const satisfies readonly (keyof typeof module)[]
 
-/** Nothing else of it can be called. */
+/** The functions that may be called: those that `attach` has checked. */
 const grants: Pick<typeof module, (typeof USED)[number]> = module
 
 /** @throws {TypeError} that names the version of oidc-provider and the function that it lacks. */

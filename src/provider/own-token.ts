@@ -18,9 +18,9 @@ export interface OwnToken {
   readonly client: Client
   readonly scope?: string
   readonly exp: Seconds
-  /** Of a JWT; the id of an opaque token is its value. */
+  /** The id of a JWT; that of an opaque token is its value. */
   readonly jti?: string
-  /** As they stand in the token: what they must be differs between endpoints. */
+  /** Claims as they stand in the token: what they must be differs between endpoints. */
   readonly aud: unknown
   readonly act: unknown
   readonly cnf: unknown
@@ -130,7 +130,7 @@ async function findRecord(
   if (!record) throw refused({ private: 'its status has no record' })
   if (record.revokedAt !== undefined) throw refused({ private: 'stopped' })
   const { use } = record
-  // After a restore, the place may have been given to a later token.
+  // The place may belong to a later token after a restore.
   if (!use) throw refused({ private: 'its status is of a token that was not exchanged' })
   // Whatever `exp` the deployment has given it.
   if (isOfSession(record) && use.accessToken.expiresAt <= epochTime())

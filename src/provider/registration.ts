@@ -91,7 +91,7 @@ function assertAudiences(wanted: Wideable, held: Wideable): void {
   assertWithin(TOKEN_EXCHANGE_AUDIENCES, wanted.audiences, held.audiences)
   if (wanted.audiences?.length === 0 && held.audiences.length > 0)
     throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} may not become empty`)
-  // To such a client, absent resources allow none.
+  // Absent resources allow such a client none.
   if (held.resources === undefined && wanted.resources !== undefined)
     assertWithin(TOKEN_EXCHANGE_RESOURCES, wanted.resources, [])
 }

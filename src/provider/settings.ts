@@ -29,13 +29,13 @@ export interface Service {
   /** Its failures are outages. */
   readonly store: SubjectTokenStore
   readonly options: ResolvedOptions
-  /** As the deployment gave it: its own functions, before they were wrapped. */
+  /** The deployment's configuration, with its own functions, before they were wrapped. */
   readonly configuration: Configuration
   readonly settings: Settings
   /** Absent where the deployment has none. */
   readonly statusLists: StatusLists | undefined
   readonly sessions: Sessions
-  /** Where the management API is mounted, in the order of the calls. */
+  /** Prefixes that the management API is mounted at, in the order of the calls. */
   readonly prefixes: readonly string[]
 }
 

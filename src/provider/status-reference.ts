@@ -1,4 +1,4 @@
-/** Where the status of a token stands (draft-ietf-oauth-status-list §6.2): at an index of a list of ours. */
+/** The status of a token stands at an index of a list (draft-ietf-oauth-status-list §6.2). */
 import type { Seconds } from '../base/clock.ts'
 import { isPlainObject, type JsonObject } from '../base/json.ts'
 import { isStatusListBase, type StatusListOptions } from '../options.ts'
@@ -26,7 +26,7 @@ export function resolveStatusLists(
   return { base, ttl: options.ttl }
 }
 
-/** Where the lists are unless the option `statusList.uri` says otherwise. */
+/** The address of the lists unless the option `statusList.uri` is given. */
 export const defaultBase = (managementResource: string): string =>
   `${managementResource.replace(/\/$/, '')}/status-lists`
 

@@ -8,13 +8,13 @@ import type { KillFilter, SubjectTokenFilter } from '../tokens/store.ts'
 export interface Lookup {
   /** The account that the deployment knows by this name. */
   findAccount(name: string): Promise<Account | undefined>
-  /** Tells the operator of a failure that does not fail the request. */
+  /** Reports a failure to the operator that does not fail the request. */
   report(error: unknown): void
   /** What the request calls itself, if there is one and it does. */
   readonly request?: string | undefined
 }
 
-/** Who asks. */
+/** Who asks, and whose request it is. */
 export interface Caller extends Lookup {
   /** Who is named as `createdBy` of what it issues. */
   readonly id: string
@@ -35,7 +35,7 @@ export async function withAccounts(
   return { ...filter, ...(userId && { userId }), ...(actorId && { actorId }) }
 }
 
-/** The same kill switch for the account that its name is an alias of; `undefined` where there is none. */
+/** The kill switch for the account behind an alias; `undefined` where the name is none. */
 export async function forAccount(
   lookup: Lookup,
   filter: KillFilter,

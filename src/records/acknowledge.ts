@@ -3,7 +3,7 @@ import { invalidRequest } from '../base/errors.ts'
 import type { Service } from '../provider/settings.ts'
 import { isAlarming, isUnacknowledged } from '../tokens/subject-token.ts'
 import { assertKnown, parseName, parseText, required } from './fields.ts'
-import { recordNotFound, tokenBy } from './record.ts'
+import { findToken, recordNotFound } from './record.ts'
 
 /** What someone says of the alarms of a record, each member checked (protocol.md §2.2). */
 interface AcknowledgementRequest {
@@ -20,13 +20,13 @@ export async function acknowledgeSubjectToken(
   id: string,
   { by, note, replayedAt }: AcknowledgementRequest,
 ): Promise<void> {
-  const token = await tokenBy(service, id)
+  const token = await findToken(service, id)
   if (!token) throw recordNotFound()
   if (!isAlarming(token)) throw conflict('the subject token has no alarm')
   if (replayedAt !== undefined && replayedAt !== (token.replay?.at ?? null))
     throw conflict('replayedAt is not the replay of the subject token')
   if (!isUnacknowledged(token)) return
-  // By what was read: a replay that comes meanwhile is not covered.
+  // What was read decides: a replay that comes meanwhile is not covered.
   const coversReplay = token.replay !== undefined
   await service.store.acknowledge(token, { at: epochTime(), by, note, coversReplay })
 }

@@ -1,6 +1,13 @@
 import { type Account, errors } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
-import { functionFailed, invalidRequest, isFailure, misconfigured, notFound, toldOf } from '../base/errors.ts'
+import {
+  functionFailed,
+  invalidRequest,
+  isFailure,
+  misconfigured,
+  notFound,
+  refusalOf,
+} from '../base/errors.ts'
 import {
   isPlainJson,
   isPlainObject,
@@ -133,7 +140,7 @@ async function assertIssuanceAllowed(
     if (error instanceof errors.AccessDenied) {
       emitRefusal(provider, 'subject_token.refused', {
         stage: 'issuance',
-        ...toldOf(error),
+        ...refusalOf(error),
         clientId: createdBy,
         userId: account.accountId,
         actor: actorId === undefined ? undefined : { sub: actorId },
@@ -152,7 +159,7 @@ interface IssueRequest {
   readonly context: JsonObject
   readonly clientId?: string
   readonly actorId?: string
-  /** As it was sent. */
+  /** One, or a list, as it was sent. */
   readonly resource?: string | readonly string[]
   readonly scope?: string
   readonly expiresIn: Seconds
@@ -187,7 +194,7 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
   throw invalidRequest({ field, public: `${field} is required, and must not be blank` })
 }
 
-/** `session` only where the deployment has sessions. */
+/** `session` is accepted only where the deployment has sessions. */
 function parseUse(value: unknown, { sessions }: Service): SubjectTokenPurpose {
   if (value === undefined || value === 'exchange') return 'exchange'
   if (value === 'session' && sessions.isOpen) return 'session'
@@ -204,7 +211,7 @@ function assertSessionForm({ userId, clientId, actorId, resource }: IssueRequest
     throw invalidRequest({ field: 'resource', public: 'resource must not come with use session' })
 }
 
-/** Once the account is known, because `userId` may be an alias of the actor's. */
+/** Asked again once the account is known, because `userId` may be an alias of the actor's. */
 function assertSomeoneElse({ actorId }: IssueRequest, { accountId }: Account): void {
   if (actorId === accountId) throw actsAsSelf()
 }

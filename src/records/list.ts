@@ -11,17 +11,17 @@ import { recordOf, type SubjectTokenRecord } from './record.ts'
 
 /** Which records to list, and which page of them (docs/protocol.md §2.2): those that match every member. */
 export interface RecordQuery {
-  /** Of this user. An alias that `findAccount` knows finds those of its account, too. 1 to 255 characters. */
+  /** The user. An alias that `findAccount` knows finds those of its account, too. 1 to 255 characters. */
   readonly userId?: string | undefined
-  /** Bound to this actor, or used by them, anywhere in the chain; an alias as in `userId`. */
+  /** The actor that it is bound to or was used by, anywhere in the chain; an alias as in `userId`. */
   readonly actorId?: string | undefined
-  /** Bound to this client, or exchanged by it. */
+  /** The client that it is bound to or was exchanged by. */
   readonly clientId?: string | undefined
-  /** Issued by this backend. */
+  /** The backend that issued it. */
   readonly createdBy?: string | undefined
-  /** The one to which this `jti` of an access token leads. */
+  /** The `jti` of an access token that leads to it. */
   readonly jti?: string | undefined
-  /** Whose `context.ticketId` is this. */
+  /** The `context.ticketId`. */
   readonly ticketId?: string | undefined
   readonly state?: SubjectTokenState | undefined
   /** Whether someone can act as the user right now. */
@@ -30,11 +30,11 @@ export interface RecordQuery {
   readonly replayed?: boolean | undefined
   /** Whether it was exchanged without an actor. */
   readonly withoutActor?: boolean | undefined
-  /** With an alarm that no one has looked into. */
+  /** Whether it has an alarm that no one has looked into: `true` only. */
   readonly unacknowledged?: true | undefined
-  /** At this time or later, in seconds since the epoch. */
+  /** Created at this time or later, in seconds since the epoch. */
   readonly createdAfter?: Seconds | undefined
-  /** Before this time, in seconds since the epoch. */
+  /** Created before this time, in seconds since the epoch. */
   readonly createdBefore?: Seconds | undefined
   /** Records on a page, 1 … 100. Default 50. */
   readonly limit?: number | undefined
@@ -146,7 +146,7 @@ function parseTrue(field: string, value: unknown): true {
   return value
 }
 
-/** Of twelve digits at most. */
+/** The latest time that is accepted has twelve digits. */
 const LATEST = 999_999_999_999
 
 function parseTime(field: string, value: unknown): Seconds {
@@ -154,7 +154,6 @@ function parseTime(field: string, value: unknown): Seconds {
   return value
 }
 
-/** From 1 on. */
 export function parseWhole(field: string, value: unknown, most: number): number {
   if (!isWhole(value, 1, most)) throw mustBe(field, `a whole number from 1 to ${most}`)
   return value

@@ -36,7 +36,7 @@ export interface SubjectTokenRecord {
   readonly actorId?: string
   /** Who acted, newest first. Once used with an actor token. */
   readonly actor?: ActingParty
-  /** As it was sent; `{}` for none. */
+  /** The context as it was sent; `{}` for none. */
   readonly context: JsonObject
   /** The backend that issued it, or the name that `issue` was given. */
   readonly createdBy: string
@@ -44,14 +44,14 @@ export interface SubjectTokenRecord {
   readonly clientId?: string
   /** The client that exchanged it, or the application that it opened. */
   readonly usedBy?: string
-  /** Before the use the constraint, afterwards the resource of the access token, or those of the session. */
+  /** The constraint before the use; then the resource of the access token, or those of the session. */
   readonly resource?: string | readonly string[]
-  /** Before the use the constraint, afterwards what was granted, if anything was. */
+  /** The constraint before the use; then what was granted, if anything was. */
   readonly scope?: string
   /** What the subject token allowed, where that is not what was granted. */
   readonly ceiling?: Pick<SubjectToken, 'resource' | 'scope'>
   readonly createdAt: Seconds
-  /** Of the subject token. */
+  /** When the subject token expires. */
   readonly expiresAt: Seconds
   /** When it was exchanged, or when the session began. */
   readonly consumedAt?: Seconds
@@ -65,16 +65,16 @@ export interface SubjectTokenRecord {
   /** What the exchange produced. */
   readonly accessToken?: {
     readonly format: Exclude<AccessTokenFormat, 'session'>
-    /** Of a JWT: the id of an opaque one is its value. */
+    /** The id of a JWT; that of an opaque token is its value. */
     readonly jti?: string
     readonly expiresAt: Seconds
   }
   /** What a sign-in produced, in place of `accessToken`. */
   readonly session?: SessionUse & {
-    /** At the latest; a stop does not change it. */
+    /** The latest end; a stop does not change it. */
     readonly endsAt: Seconds
   }
-  /** When it was read. */
+  /** The state when it was read. */
   readonly state: SubjectTokenState
 }
 
@@ -109,7 +109,7 @@ function lifeOf(record: SubjectTokenRecord) {
 }
 
 /** The whole record with this id, if there is one: with its acknowledgements. */
-export async function tokenBy({ provider, store }: Service, id: string): Promise<SubjectToken | undefined> {
+export async function findToken({ provider, store }: Service, id: string): Promise<SubjectToken | undefined> {
   if (!isId(id)) return undefined
   const { tokens } = await store.list(provider.issuer, { id }, { limit: 1, now: epochTime() })
   return tokens[0]
@@ -118,7 +118,7 @@ export async function tokenBy({ provider, store }: Service, id: string): Promise
 export const recordNotFound = () => notFound({ public: 'subject token not found' })
 
 export async function showSubjectToken(service: Service, id: string): Promise<SubjectTokenRecord> {
-  const token = await tokenBy(service, id)
+  const token = await findToken(service, id)
   if (!token) throw recordNotFound()
   return recordOf(token, epochTime())
 }
@@ -170,6 +170,6 @@ function ceilingOf({ use, resource, scope }: SubjectToken): SubjectTokenRecord['
   return Object.keys(ceiling).length > 0 ? ceiling : undefined
 }
 
-/** In any order. */
+/** Whether both have the same names, in any order. */
 const areSame = (some: readonly string[], others: readonly string[]): boolean =>
   some.length === others.length && some.every((name) => others.includes(name))

@@ -15,7 +15,7 @@ import { acknowledgeSubjectToken, parseAcknowledgementRequest } from './acknowle
 import { assertKnown, onlyOne, parseName, required } from './fields.ts'
 import { issueSubjectToken, parseIssueRequest } from './issue.ts'
 import { listSubjectTokens, parseListRequest, type RecordPage, type RecordQuery } from './list.ts'
-import { recordOf, type SubjectTokenRecord, tokenBy } from './record.ts'
+import { findToken, recordOf, type SubjectTokenRecord } from './record.ts'
 import { revokeSubjectToken, revokeSubjectTokens, type Stopped } from './stop.ts'
 import { KILLED_BY, killFilterOf, parseStopRequest } from './stop-request.ts'
 import { parseSummaryRequest, type RecordSummary, summarizeSubjectTokens } from './summary.ts'
@@ -50,14 +50,14 @@ export interface IssuedRecord {
   readonly id: string
   /** Known only now: the store has its hash. */
   readonly subjectToken: string
-  /** In seconds. */
+  /** The life of the subject token. */
   readonly expiresIn: Seconds
 }
 
 /** What to stop, in whose name and why. Your words, which nothing verifies. */
 export interface StopRequest {
   readonly id: string
-  /** In whose name: 1 to 255 characters. */
+  /** The person in whose name it is stopped: 1 to 255 characters. */
   readonly by?: string
   /** Why: 1 to 1,000 characters. */
   readonly reason?: string
@@ -132,22 +132,22 @@ export interface Records {
   acknowledge(request: AcknowledgeRequest): Promise<void>
 }
 
-/** Where calls come in. */
-interface RecordsDoor {
+/** What calls of one origin have in common: those of the host, or those of the console. */
+interface CallOrigin {
   /** How a stop came about that names no other cause. */
   readonly revocation: Revocation
   lookupOf(provider: Provider): Lookup
 }
 
 /** @param service throws before there is one. */
-export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS): Records {
+export function recordsOf(service: () => Service, origin: CallOrigin = IN_PROCESS): Records {
   const call = async <Given, Result>(
     given: Given,
     work: (service: Service, given: Given) => Promise<Result>,
   ): Promise<Result> => {
     const inside = service()
     try {
-      // What another object inherits or returns by a method would be left out of a limit or a filter.
+      // `URLSearchParams`, for example, has no own members: a filter made of it would silently be empty.
       if (!isPlainObject(given)) throw invalidRequest({ public: 'the argument must be a plain object' })
       return await work(inside, given)
     } catch (thrown) {
@@ -160,7 +160,7 @@ export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS
       call(all, async (inside, { createdBy, ...given }) => {
         const request = parseIssueRequest(given, inside)
         const caller = {
-          ...door.lookupOf(inside.provider),
+          ...origin.lookupOf(inside.provider),
           id: await parseIssuer(inside.provider, createdBy),
         }
         const { subjectToken, record } = await issueSubjectToken(inside, caller, request)
@@ -168,11 +168,11 @@ export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS
       }),
     list: (query = {}) =>
       call(query, async (inside, given) =>
-        listSubjectTokens(inside, door.lookupOf(inside.provider), parseListRequest(given)),
+        listSubjectTokens(inside, origin.lookupOf(inside.provider), parseListRequest(given)),
       ),
     get: (id) =>
       call({ id }, async (inside) => {
-        const token = await tokenBy(inside, id)
+        const token = await findToken(inside, id)
         return token && recordOf(token, epochTime())
       }),
     summary: (options = {}) =>
@@ -182,16 +182,16 @@ export function recordsOf(service: () => Service, door: RecordsDoor = IN_PROCESS
         assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
         const id = parseId(given.id)
         const { says } = parseStopRequest({ ...given })
-        const lookup = door.lookupOf(inside.provider)
-        return revokeSubjectToken(inside, id, { ...door.revocation, ...says }, lookup)
+        const lookup = origin.lookupOf(inside.provider)
+        return revokeSubjectToken(inside, id, { ...origin.revocation, ...says }, lookup)
       }),
     stopAll: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, [...KILLED_BY, 'by', 'reason'])
         const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
         const { says } = parseStopRequest({ ...given })
-        return revokeSubjectTokens(inside, door.lookupOf(inside.provider), filter, {
-          ...door.revocation,
+        return revokeSubjectTokens(inside, origin.lookupOf(inside.provider), filter, {
+          ...origin.revocation,
           ...says,
         })
       }),
@@ -220,7 +220,7 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
   return name
 }
 
-/** Outside any request. */
+/** Looks accounts up outside any request. */
 export function lookupIn(provider: Provider): Lookup {
   const ctx = unsentRequest(provider)
   return {
@@ -229,4 +229,4 @@ export function lookupIn(provider: Provider): Lookup {
   }
 }
 
-const IN_PROCESS: RecordsDoor = { revocation: { cause: 'host' }, lookupOf: lookupIn }
+const IN_PROCESS: CallOrigin = { revocation: { cause: 'host' }, lookupOf: lookupIn }

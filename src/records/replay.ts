@@ -11,16 +11,16 @@ import { endProduced } from './stop.ts'
 interface Again {
   /** The client that sent it. */
   readonly clientId?: string
-  /** The account that showed it at the door. */
+  /** The account that showed it at the door of sessions. */
   readonly by?: string
   readonly sameClient?: boolean
-  /** By `replayLeeway`: it ends nothing, and is not written to the record. */
+  /** Whether `replayLeeway` covers it: it ends nothing, and is not written to the record. */
   readonly isForgiven?: boolean
   readonly request: string | undefined
 }
 
 /**
- * Ends what the first use produced, writes the replay to the record, and tells of it. Later replays write nothing. A failure
+ * Ends what the first use produced, writes the replay to the record, and emits its event. Later replays write nothing. A failure
  * must not turn the refusal into something else.
  */
 export async function endReplayed(service: Service, token: SpentSubjectToken, again: Again): Promise<void> {
@@ -55,8 +55,8 @@ async function endToken(service: Service, token: SpentSubjectToken, again: Again
   const lives = isUnexpired(token, epochTime())
   const { kept } = token.use.accessToken
   if (token.replay !== undefined || again.isForgiven) return endedBefore(token, lives)
-  // Before the record, so that the next use, which finds no replay there, repeats what fails here. A token that was
-  // stopped is ended too, because that may have been cut short.
+  // The token ends before the record has the replay, so that the next use repeats what fails here. One that was stopped is
+  // ended too, because that may have been cut short.
   if (lives) await endProduced(service, token)
   const isStopped = await recordReplay(service, token, again)
   if (isStopped) return kept ? 'kept' : 'now'
@@ -73,7 +73,8 @@ function endedBefore({ revokedAt, use }: SpentSubjectToken, lives: boolean): Acc
 async function endSession(service: Service, token: SpentSubjectToken, again: Again): Promise<AccessTokenEnd> {
   const lives = isUnexpired(token, epochTime())
   const isStopped = token.replay === undefined && (await recordReplay(service, token, again))
-  // After the record: without its Grant the code cannot be used again, and nothing would repeat what fails here.
+  // The session ends after the record has the replay: without its Grant the code cannot be used again, and nothing would
+  // repeat what fails here.
   if (lives) await endProduced(service, token)
   if (isStopped) return 'now'
   return lives ? 'before' : 'expired'

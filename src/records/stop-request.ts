@@ -40,7 +40,7 @@ export function killFilterOf(
   return by === 'actorId' ? { actorId: name } : { createdBy: name }
 }
 
-/** What a caller may say of one record, instead of what its door says. */
+/** The causes that a caller may name for one record, in place of that of the route. */
 const CAUSES = ['self', 'continued'] as const
 
 function parseCause(value: unknown): (typeof CAUSES)[number] {

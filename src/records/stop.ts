@@ -9,7 +9,7 @@ import { isId } from '../tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../tokens/store.ts'
 import { isUnexpired, jtiOf, type Revocation, shownRevocation } from '../tokens/subject-token.ts'
 import { forAccount, type Lookup } from './accounts.ts'
-import { recordNotFound, tokenBy } from './record.ts'
+import { findToken, recordNotFound } from './record.ts'
 
 /** How many impersonations a call has stopped: none when it is repeated, and those that an earlier one left unfinished. */
 export interface Stopped {
@@ -42,7 +42,7 @@ async function stopOne(
 
 /** One impersonation goes on in another one, of the same user. */
 async function assertContinues(service: Service, id: string, continuedBy: string): Promise<void> {
-  const [ended, other] = await Promise.all([tokenBy(service, id), tokenBy(service, continuedBy)])
+  const [ended, other] = await Promise.all([findToken(service, id), findToken(service, continuedBy)])
   if (!ended) throw recordNotFound()
   if (other && other.id !== ended.id && other.userId === ended.userId) return
   throw invalidRequest({
@@ -52,8 +52,8 @@ async function assertContinues(service: Service, id: string, continuedBy: string
 }
 
 /**
- * The kill switch. First by the name as given, then by the account that it is an alias of, so that nothing waits for the
- * look-up.
+ * The kill switch. It stops by the name as given first, and then by the account that it is an alias of: a slow `findAccount`
+ * must not delay it.
  */
 export const revokeSubjectTokens = (
   service: Service,
@@ -86,7 +86,7 @@ async function stopAll(
   return stoppedBy(outcomes)
 }
 
-/** The call that stops. */
+/** When a call stops, and for which request. */
 interface Call {
   readonly now: Seconds
   readonly request: string | undefined

@@ -36,7 +36,7 @@ export async function summarizeSubjectTokens(
     )
     summaries.push({ date: new Date(day * DAY * 1000).toISOString().slice(0, 10), ...counts })
   }
-  // Last, because days that were not counted yet may take a while.
+  // Live tokens are counted last, because days that were not counted yet may take a while.
   const live = await ofLive('live', RECENT, () => sum(store.countLive(issuer, epochTime()), add, 0))
   return { live, days: summaries }
 }

@@ -68,7 +68,7 @@ function applicationFor(routes: Routes): Koa {
   app.use((ctx, next) => {
     const path = ownPath(routes, ctx.req)
     if (path === undefined) throw notFound({ public: 'not found' })
-    // Instead of changing the URL, which belongs to the host.
+    // `ctx.newRouterPath` is @koa/router's own override of the path. The URL itself belongs to the host.
     Object.assign(ctx, { newRouterPath: path })
     return next()
   })

@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { methodNotAllowed } from '../base/errors.ts'
-import { tellFailure } from '../provider/failures.ts'
+import { emitFailure } from '../provider/failures.ts'
 import { storageUnavailable } from '../provider/outage.ts'
 import { respond } from './respond.ts'
 
@@ -21,7 +21,7 @@ export function healthRouter(provider: Provider, prefix: string, ready: () => Pr
       (thrown: unknown) => storageUnavailable(thrown),
     )
     withoutBody(ctx, failure ? 503 : 200)
-    if (failure) tellFailure(ctx, failure)
+    if (failure) emitFailure(ctx, failure)
   })
   router.all(HEALTH, responding, (ctx) => {
     ctx.set('Allow', 'GET, HEAD')

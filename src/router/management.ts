@@ -32,7 +32,7 @@ export function managementRouter(service: Service, prefix: string): Router {
   const authenticate = authenticator(provider, settings)
   const handlers = handlersOf(service)
   const router = new Router({ prefix, sensitive: true, strict: true })
-  // On each route: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
+  // Each route names it: `router.use` matches by a pattern of its own, so that a path could reach a route without it.
   const responding = respond(provider, 'management', (error) => challengeOf(provider.issuer, error))
 
   const allow = (scope: ManagementScope, handle: Handle) => {
@@ -48,7 +48,7 @@ export function managementRouter(service: Service, prefix: string): Router {
   router.post(COLLECTION, responding, allow('subject-tokens:create', handlers.issue))
   router.get(COLLECTION, responding, allow('subject-tokens:read', handlers.list))
   router.delete(COLLECTION, responding, allow('subject-tokens:revoke', handlers.revokeAll))
-  // Before the route of one token, which would match these paths.
+  // These come before the route of one token, which would match their paths.
   router.post(REVOCATIONS, responding, allow('subject-tokens:revoke', handlers.revokeSaying))
   router.all(REVOCATIONS, responding, only('POST'))
   router.get(SUMMARY, responding, allow('subject-tokens:read', handlers.summarize))
@@ -67,7 +67,7 @@ type Handle = (ctx: Context, caller: Caller) => Promise<void>
 /** Each parses a request, calls a function that knows no HTTP, and writes the response. */
 function handlersOf(service: Service) {
   const { provider, settings } = service
-  // Never built from the Host header.
+  // The Host header, which anyone can write, has no part in it.
   const location = `${settings.managementResource(provider).replace(/\/$/, '')}/subject-tokens`
   return {
     async issue(ctx, caller) {

@@ -25,7 +25,7 @@ interface ResolvedMounting extends Pick<Mounting, 'only'> {
 
 const PARTS = ['management', 'status-lists', 'door', 'health'] as const
 
-/** As a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
+/** Segments as a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
 const SEGMENTS = /^(\/([\w\-.~$&',;=@]|%[\da-f]{2})+)*$/i
 /** Clients resolve these before they send a request. */
 const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i

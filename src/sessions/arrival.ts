@@ -12,7 +12,7 @@ import {
 } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
-import { checkOf, reasonOf, sessionRefused, toldOf, userCannotSignIn } from '../base/errors.ts'
+import { checkOf, reasonOf, refusalOf, sessionRefused, userCannotSignIn } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
@@ -320,7 +320,7 @@ export function tellRefused(
   requestState(ctx).isTold = true
   emitRefusal(provider, 'subject_token.refused', {
     stage: 'session',
-    ...toldOf(error),
+    ...refusalOf(error),
     clientId,
     id: record?.id,
     userId: record?.userId,

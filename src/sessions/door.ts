@@ -13,7 +13,7 @@ import { isOfThisOrigin } from '../pages/origin.ts'
 import { inProvider } from '../provider/accounts.ts'
 import { findNames } from '../provider/call.ts'
 import { findClient } from '../provider/clients.ts'
-import { enter, requestOf } from '../provider/failures.ts'
+import { requestOf, setRoute } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
 import { storageUnavailable } from '../provider/outage.ts'
 import { assertPolicyAllows } from '../provider/policy.ts'
@@ -93,7 +93,7 @@ const guardOf =
         else if (thrown instanceof RecordError) showRefusal(ctx, 400, undefined)
         else {
           // The operator is told once.
-          if (!requestState(ctx).isTold) enter(ctx, { provider: service.provider, door: 'session' })
+          if (!requestState(ctx).isTold) setRoute(ctx, { provider: service.provider, door: 'session' })
           showFailure(ctx, refuse(ctx, thrown).status)
         }
       }

@@ -3,7 +3,7 @@
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { isAccountOf } from '../provider/accounts.ts'
 import { callDeployment } from '../provider/call.ts'
-import { tellOf } from '../provider/failures.ts'
+import { emitFailureAt } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { lookupIn } from '../records/records.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
@@ -37,7 +37,7 @@ export function followSignOuts(service: Service): void {
     // No one waits for it. What fails here is found by the question of the next minute.
     endOpenedBy(service, { uid, accountId }).catch((thrown: unknown) => {
       const failure = { status: 503, error: 'temporarily_unavailable', thrown }
-      tellOf({ provider, door: 'session' }, { get: () => '' }, failure)
+      emitFailureAt({ provider, door: 'session' }, { get: () => '' }, failure)
     })
   })
 }

@@ -7,7 +7,7 @@ import type { Client, Provider } from 'oidc-provider'
 import { parsedBody, read } from '../base/body.ts'
 import { isPlainObject } from '../base/json.ts'
 import { findClient } from '../provider/clients.ts'
-import { enter } from '../provider/failures.ts'
+import { setRoute } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { refuse } from '../router/respond.ts'
 import { endedPage, setHeaders, showFailure } from './page.ts'
@@ -21,7 +21,7 @@ export function logoutOfSessions(service: Service, route = '/session/end'): Midd
     try {
       ended = isAt(ctx, route) ? await endSessionOf(ctx, service) : undefined
     } catch (thrown) {
-      enter(ctx, { provider: service.provider, door: 'session' })
+      setRoute(ctx, { provider: service.provider, door: 'session' })
       setHeaders(ctx)
       showFailure(ctx, refuse(ctx, thrown).status)
       return

@@ -19,7 +19,7 @@ import type { JsonObject } from '../base/json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { isAccountOf } from '../provider/accounts.ts'
 import { decide, jsonOf, unreserved } from '../provider/decided.ts'
-import { tellOf } from '../provider/failures.ts'
+import { emitFailureAt } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { noticeUndone } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
@@ -44,7 +44,7 @@ function fail(ctx: KoaContextWithOIDC, thrown: unknown): never {
   const { provider, route } = ctx.oidc
   // The provider has redeemed the code by now: a client that sends it again would be taken for someone with a copy.
   if (route !== 'token') ctx.set('Retry-After', String(RETRY_AFTER))
-  tellOf({ provider, door: 'session' }, ctx, { status: 503, error: 'temporarily_unavailable', thrown })
+  emitFailureAt({ provider, door: 'session' }, ctx, { status: 503, error: 'temporarily_unavailable', thrown })
   throw thrown
 }
 

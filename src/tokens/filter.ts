@@ -25,7 +25,7 @@ export function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Se
   )
 }
 
-/** By the time in its id. */
+/** Whether the time in the id is in this range. */
 export const isCreatedIn = (
   { id }: SubjectToken,
   from: Seconds | undefined,
@@ -35,7 +35,7 @@ export const isCreatedIn = (
 
 const linksOf = (actor: ActClaim | undefined): string[] => (actor ? [actor.sub, ...linksOf(actor.act)] : [])
 
-/** The same as a filter of lists. */
+/** The filter of lists that finds what a kill switch stops. */
 export function namesOf(filter: KillFilter): SubjectTokenFilter {
   if ('userId' in filter) return { userId: [filter.userId] }
   return 'actorId' in filter ? { actorId: [filter.actorId] } : filter

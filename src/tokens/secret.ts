@@ -13,10 +13,10 @@ export type SubjectTokenText = string & { readonly [plaintext]: true }
 /** The SHA-256 of a whole subject token, base64url. Enough, because the token holds 256 random bits. */
 export type TokenHash = string & { readonly [hashed]: true }
 
-/** Which door a subject token opens: the token endpoint, or a sign-in to an application (docs/protocol.md: `use`). */
+/** Where a subject token is used: at the token endpoint, or in a sign-in to an application (docs/protocol.md: `use`). */
 export type SubjectTokenPurpose = 'exchange' | 'session'
 
-/** How a token begins says which door it opens. */
+/** The beginning of a token says what it is for. */
 const PREFIXES = { exchange: 'sub_', session: 'ses_' } as const satisfies Record<SubjectTokenPurpose, string>
 /** Sixteen bytes as base64url. The last character holds two bits, and zeros. */
 const ID = '[A-Za-z0-9_-]{21}[AQgw]'
@@ -32,10 +32,10 @@ export function mintToken(id: string, purpose: SubjectTokenPurpose = 'exchange')
 
 /** What the text of a subject token says, before anything is looked up. */
 export interface ReadToken {
-  /** Of the record that it names. */
+  /** The id of the record that it names. */
   readonly id: string
   readonly hash: TokenHash
-  /** The door that it opens by its form. At the other door it is malformed. */
+  /** What it is for by its form. For anything else it is malformed. */
   readonly purpose: SubjectTokenPurpose
 }
 

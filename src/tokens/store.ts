@@ -297,7 +297,7 @@ export interface DueSession {
   /** When it began. */
   readonly usedAt: Seconds
   readonly logout: SessionLogout
-  /** If it was stopped. */
+  /** Absent unless it was stopped. */
   readonly revokedAt?: Seconds
 }
 
@@ -359,7 +359,7 @@ const hasMethods = (value: unknown, methods: readonly string[]): value is object
   value !== null &&
   methods.every((method) => typeof Reflect.get(value, method) === 'function')
 
-/** For a database that accepts connections and never replies. */
+/** The wait for a database that accepts connections and never replies. */
 const PATIENCE: Seconds = 5
 
 /** Resolves when the store can serve, and rejects with the reason when it cannot, or does not say so in time. */

@@ -53,7 +53,7 @@ export interface SubjectToken {
   readonly resource?: string | readonly string[]
   /** Constraint: nothing outside these scopes is granted. */
   readonly scope?: string
-  /** In seconds since the epoch, like all times here. */
+  /** Seconds since the epoch, like all times here. */
   readonly createdAt: Seconds
   readonly expiresAt: Seconds
   /** Its place in the status lists: a whole number that no other token of the store has, or ever had. */
@@ -88,7 +88,7 @@ export interface Revocation {
   readonly cause: RevocationCause
   /** The management client; with the causes `api`, `self` and `continued`. */
   readonly client?: string
-  /** In whose name: the caller's word. */
+  /** The person in whose name it was revoked: the caller's word, which nothing verifies. */
   readonly by?: string
   readonly reason?: string
   /** The id of the record that goes on; with the cause `continued`. */
@@ -166,7 +166,7 @@ export interface NewSubjectToken extends SubjectTokenDraft {
 /** What the record tells of an access token, or of a session. */
 export interface IssuedAccessToken {
   readonly format: AccessTokenFormat
-  /** Of a session: when it ends at the latest. It never changes, also when the session is stopped. */
+  /** The end of a session at the latest; a stop does not change it. */
   readonly expiresAt: Seconds
   /** It is a JWT without a `status`: nothing ends it before it expires. */
   readonly kept?: true
@@ -191,7 +191,7 @@ export interface SubjectTokenUse {
   /** The granted scopes, if any. */
   readonly scope?: string
   readonly accessToken: IssuedAccessToken
-  /** With the format `session`, and with no other. */
+  /** Present with the format `session` only. */
   readonly session?: SessionUse
   /** The Grant of an opaque access token, or of a session, and of no other: destroying it ends the token, or the session. */
   readonly grantId?: string

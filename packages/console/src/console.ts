@@ -2,12 +2,12 @@ import type { Context, Middleware } from 'koa'
 import type { Impersonation, NodeHandler } from 'oidc-provider-impersonation'
 import {
   createHandler,
-  enter,
   epochTime,
   insideOf,
   originalPathOf,
   recordsOf,
   type Service,
+  setRoute,
 } from 'oidc-provider-impersonation/inside'
 import { administratorOf, assertRight, assertSameOrigin } from './admission.ts'
 import { type ConsoleOptions, type ResolvedConsoleOptions, resolveConsoleOptions } from './options.ts'
@@ -71,7 +71,7 @@ async function visit(
 ): Promise<void> {
   let refused: Refused = { options }
   try {
-    enter(ctx, { provider: service.provider, door: 'console' })
+    setRoute(ctx, { provider: service.provider, door: 'console' })
     setHeaders(ctx)
     assertSameOrigin(ctx)
     const administrator = await administratorOf(ctx, options.authorize, service.options.customClaimsTimeout)

@@ -16,7 +16,7 @@ export function statusListRouter(provider: Provider, lists: PublishedLists, pref
   const inJson = respond(provider, 'status-lists')
   const router = new Router({ prefix, sensitive: true, strict: true })
   const responding: Middleware = (ctx, next) => {
-    // Also of an error: the pages of every origin may read it.
+    // Errors have it, too: the pages of every origin may read them.
     ctx.set('Access-Control-Allow-Origin', '*')
     return inJson(ctx, next)
   }
@@ -49,7 +49,7 @@ async function sendList(ctx: Context, lists: PublishedLists): Promise<void> {
   ctx.body = jwt
 }
 
-/** As the path spells it: `%30` does not count as 0. */
+/** The number in the path, not decoded: `%30` does not count as 0. */
 function numberOf({ path }: Context): number | undefined {
   const text = path.slice(path.lastIndexOf('/') + 1)
   return LIST_NUMBER.test(text) ? Number(text) : undefined

@@ -29,7 +29,7 @@ interface Signed extends SignedStatusList {
   readonly completeUntil: Seconds
 }
 
-/** At the default level of zlib, 6: above it, compression takes ten times as long and saves hardly anything. */
+/** zlib at its default level, 6: above it, compression takes ten times as long and saves hardly anything. */
 const compress = promisify<Buffer, Buffer>(deflate)
 
 /** Returns the list that shows what is stopped. One that was signed before serves while it says the same. */
@@ -95,7 +95,7 @@ async function sign(
   return { jwt, etag, iat: asOf, version, completeUntil }
 }
 
-/** From the least significant bit on (draft §4.1). */
+/** Bits of a byte count from the least significant one (draft-ietf-oauth-status-list §4.1). */
 function setBit(bytes: Buffer, index: number): void {
   const place = index >> 3
   bytes.writeUInt8(bytes.readUInt8(place) | (1 << (index & 7)), place)

@@ -5,7 +5,7 @@ import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subje
 
 /** The bits of one list. */
 export interface StoppedList {
-  /** Until when each bit is shown, by its index in the list. */
+  /** The time until which each bit is shown, by its index in the list. */
   readonly shownUntil: ReadonlyMap<number, Seconds>
   /** Changes whenever a bit is added. */
   readonly version: number
