@@ -69,7 +69,7 @@ const isCommand = (name: string): name is CommandName => Object.hasOwn(COMMANDS,
 
 /** @throws {UsageError} saying what is wrong. */
 export function parseCommandLine(args: string[]): DatabaseCommand | 'help' | 'version' {
-  if (args[0] === 'check')
+  if (args.find((arg) => !arg.startsWith('-')) === 'check')
     throw new UsageError(
       'check is the command oidc-impersonation-check, of the package oidc-provider-impersonation-check',
     )

@@ -46,8 +46,8 @@ export async function consume(
 }
 
 /**
- * Writes the further links of a chain of actors, just before the spend. The loser of a race leaves some behind, perhaps of the
- * same actors: each chain has a name of its own, which the spend writes too. Returns it.
+ * Writes the further links of a chain of actors, just before the spend. The loser of a race leaves some behind: each use
+ * has a name of its own, which the spend writes too, and only what has that name counts. Returns it.
  */
 async function writeFurtherActors(
   { database, dialect, number }: Place,

@@ -22,8 +22,14 @@ const byColumn = ({ name }: { readonly name: string }, column: string): Walk => 
   column,
 })
 
-/** By a further link of a chain: what the use says of its own tells it from what the loser of a race has left. */
-const byFurtherActor: Walk = { table: ACTORS.name, id: 'token_id', column: 'actor_id' }
+/** By a further link of the chain that used the token: what the use says of its chain tells it from what a loser left. */
+const byFurtherActor: Walk = {
+  table: ACTORS.name,
+  id: 'token_id',
+  column: 'actor_id',
+  where: `(SELECT u.chain FROM ${USES.name} u
+    WHERE u.issuer = ${ACTORS.name}.issuer AND u.token_id = ${ACTORS.name}.token_id) = ${ACTORS.name}.chain`,
+}
 
 const BY_NAME = {
   userId: [byColumn(TOKENS, 'user_id')],

@@ -102,7 +102,7 @@ describe('oidc-impersonation', () => {
     ['purge --dry-run', '--dry-run is only valid with migrate'],
     ['purge --json', '--json is only valid with status'],
     [
-      'check deployment.ts --example a.json',
+      '--json check deployment.ts --example a.json',
       'the command oidc-impersonation-check, of the package oidc-provider-impersonation-check',
     ],
     ['migrate a.js b.js', 'unexpected argument: b.js'],

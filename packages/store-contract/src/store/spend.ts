@@ -86,6 +86,24 @@ export function describeSpend(test: Test): void {
     }
   })
 
+  test('finds and stops all that a further link has used, behind those that lost a race with the same chain', async ({
+    store,
+  }) => {
+    const tokens = tokensIn(store)
+    const { issuer, spend, assertListed } = tokens
+    const actor = chainOf(['agent', 'lead', 'boss'])
+    const ids: string[] = []
+    for (const _ of Array(5)) ids.unshift((await spend({ actor })).id)
+    // More losers than a kill switch looks at in one go.
+    for (const _ of Array(24))
+      ids.unshift((await race(store, tokens, (clientId) => ({ clientId, actor }))).id)
+    await assertListed({ actorId: ['boss'] }, ids)
+    const stopped: string[] = []
+    for await (const batch of store.revokeWhere(issuer, { actorId: 'boss' }, NOW, BY_API))
+      stopped.push(...batch.map(({ token }) => token.id))
+    assert.deepEqual(stopped.toSorted(), ids.toSorted(), 'a kill switch must stop all of them')
+  })
+
   test('spends many different tokens at the same time, each once', async ({ store }) => {
     const { insert, stored } = tokensIn(store)
     const tokens = await Promise.all(Array.from({ length: 40 }, () => insert()))
