@@ -206,6 +206,8 @@ function mocha(cwd: string, options: readonly string[], files: readonly string[]
     [path.join(ROOT, 'node_modules/mocha/bin/mocha.js'), ...options, ...files],
     {
       cwd,
+      // What a fault keeps from coming is waited for in vain.
+      env: { ...process.env, TEST_PATIENCE: '5000' },
       // A group of its own, which ends with what the tests started.
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
