@@ -142,7 +142,7 @@ deskInChromium('the support desk: a stop', (openDesk) => {
     const over = 'The view of Alice Archer has ended because its access token has expired.'
     const said = page.getByRole('status').filter({ hasText: over })
     // An attempt that was under way then is followed by one more pause, which begins when it is answered.
-    for (let looks = 0; looks < 40 && !(await said.isVisible()); looks++)
+    for (let looks = 0; looks < 20 && !(await said.isVisible()); looks++)
       await said.waitFor({ timeout: 250 }).catch(() => page.clock.runFor(30_000))
     await says(page, 'status', over)
     expect(await banner(page).count()).to.equal(0)
