@@ -19,7 +19,13 @@ import {
 } from '../base/constants.ts'
 import { misconfigured, targetRefused } from '../base/errors.ts'
 import { readClaims } from './access-token.ts'
-import { assertSecretInHeader, authenticates, mayUseDocument, registeredManagementScopes } from './clients.ts'
+import {
+  assertSecretInHeader,
+  authenticates,
+  mayUseDocument,
+  type RawMetadata,
+  registeredManagementScopes,
+} from './clients.ts'
 import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
 
@@ -55,10 +61,14 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
     ...configuration,
     scopes: [...new Set([...scopes, ...MANAGEMENT_SCOPES])],
     extraTokenClaims: (ctx, token) => readClaims(token) ?? configuration.extraTokenClaims?.(ctx, token),
-    extraClientMetadata: extendClientMetadata(configuration.extraClientMetadata, probe, [
-      TOKEN_EXCHANGE,
-      ...withheld,
-    ]),
+    extraClientMetadata: withMembers(
+      configuration.extraClientMetadata,
+      [TOKEN_EXCHANGE_RESOURCES, TOKEN_EXCHANGE_AUDIENCES],
+      (ctx, metadata) => {
+        probe.catch(metadata[TOKEN_EXCHANGE_RESOURCES])
+        validateClientMetadata(ctx, metadata, [TOKEN_EXCHANGE, ...withheld])
+      },
+    ),
     features: {
       ...features,
       clientCredentials: { ...features.clientCredentials, enabled: true },
@@ -122,24 +132,20 @@ export function assertConfigured(ctx: KoaContextWithOIDC): void {
     throw misconfigured({ private: 'the provider was not built from impersonation.configure()' })
 }
 
-function extendClientMetadata(
+/** Adds members of client metadata, which are validated together: when the provider asks about the first of them. */
+export const withMembers = (
   given: ExtraClientMetadata | undefined,
-  probe: Probe,
-  reservedGrants: readonly string[],
-): ExtraClientMetadata {
-  return {
-    ...given,
-    // Ours come first, so that what is refused here is refused before the deployment's own validator has an effect.
-    properties: [TOKEN_EXCHANGE_RESOURCES, TOKEN_EXCHANGE_AUDIENCES, ...(given?.properties ?? [])],
-    validator(ctx, key, value, metadata) {
-      // Validated with the other, at once.
-      if (key === TOKEN_EXCHANGE_AUDIENCES) return
-      if (key !== TOKEN_EXCHANGE_RESOURCES) return given?.validator?.(ctx, key, value, metadata)
-      probe.catch(value)
-      validateClientMetadata(ctx, metadata, reservedGrants)
-    },
-  }
-}
+  members: readonly [string, string],
+  validate: (ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata) => void,
+): ExtraClientMetadata => ({
+  ...given,
+  // Ours come first, so that what is refused here is refused before the deployment's own validator has an effect.
+  properties: [...members, ...(given?.properties ?? [])],
+  validator(ctx, key, value, metadata) {
+    if (key === members[0]) return validate(ctx, metadata)
+    if (key !== members[1]) return given?.validator?.(ctx, key, value, metadata)
+  },
+})
 
 function extendRegistration<Registration extends NonNullable<Features['registration']>>(
   registration: Registration,

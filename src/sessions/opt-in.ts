@@ -16,7 +16,8 @@ export const DOOR_CLIENT = 'impersonation-door'
 /** What a registered client says of itself. */
 export type OpenClient = Pick<Client, 'clientId'> & Partial<Client>
 
-const MEMBERS = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] as const
+/** What a client is registered with. */
+export const OPT_IN = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] as const
 
 /**
  * The metadata is raw: no member has been checked for its type yet. `ctx` is there for clients that register themselves.
@@ -39,7 +40,7 @@ function assertGiven({ oidc }: KoaContextWithOIDC, metadata: RawMetadata): void 
   if (!isUpdate && oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) return
   const held: RawMetadata = (isUpdate && oidc.client?.metadata()) || {}
   if (held[IMPERSONATION_SESSIONS] !== undefined) assertOpenAsBefore(metadata, held)
-  const changed = MEMBERS.find((name) => metadata[name] !== held[name])
+  const changed = OPT_IN.find((name) => metadata[name] !== held[name])
   if (!changed) return
   throw invalidClientMetadata(
     held[changed] === undefined

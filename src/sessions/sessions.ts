@@ -11,20 +11,14 @@ import type {
   Provider,
 } from 'oidc-provider'
 import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
+import { withMembers } from '../provider/configuration.ts'
 import { askAbout } from '../provider/decided.ts'
 import type { Service, Sessions, Settings } from '../provider/settings.ts'
 import { answerFor, tellOnce } from './arrival.ts'
 import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
-import {
-  DOOR_CLIENT,
-  doorClient,
-  IMPERSONATION_SESSIONS,
-  IMPERSONATION_SESSIONS_UNENDED,
-  isOpen,
-  validateOptIn,
-} from './opt-in.ts'
+import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, validateOptIn } from './opt-in.ts'
 import {
   assertSessionFacts,
   endHeadlessSession,
@@ -128,8 +122,6 @@ class OpenedSessions implements Sessions {
   }
 }
 
-type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
-
 /** @throws {TypeError} that names what of the configuration is missing, or in the way. */
 function assertSessionConfiguration(given: Configuration, { door }: ResolvedSessions): void {
   const { features = {}, cookies = {}, clients = [] } = given
@@ -166,7 +158,7 @@ function extendForSessions(
       ...formats,
       customizers: { ...formats?.customizers, jwt: jwtOfSession(formats?.customizers?.jwt) },
     },
-    extraClientMetadata: extendClientMetadata(given.extraClientMetadata),
+    extraClientMetadata: withMembers(given.extraClientMetadata, OPT_IN, validateOptIn),
     revokeGrantPolicy: sessionGrantPolicy(given.revokeGrantPolicy, service),
     ...decisions(given, service),
   }
@@ -176,19 +168,6 @@ function extendForSessions(
 function withAct(claims: unknown): string[] {
   if (Array.isArray(claims)) return [...new Set([...claims, 'act'])]
   return [...Object.keys(Object(claims ?? { sub: null })), 'act']
-}
-
-function extendClientMetadata(given: ExtraClientMetadata | undefined): ExtraClientMetadata {
-  return {
-    ...given,
-    properties: [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED, ...(given?.properties ?? [])],
-    validator(ctx, key, value, metadata) {
-      // Validated with the other, at once.
-      if (key === IMPERSONATION_SESSIONS_UNENDED) return
-      if (key !== IMPERSONATION_SESSIONS) return given?.validator?.(ctx, key, value, metadata)
-      validateOptIn(ctx, metadata)
-    },
-  }
 }
 
 type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>
