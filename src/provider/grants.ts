@@ -41,11 +41,14 @@ const grants: Pick<typeof module, (typeof USED)[number]> = module
 export function assertGrantFunctions(given: object = module): void {
   for (const name of USED) {
     if (typeof Reflect.get(given, name) === 'function') continue
-    const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
-    throw new TypeError(
-      `oidc-provider ${version} has no function ${name} in lib/helpers/grants.js; install a version that this package supports`,
-    )
+    throw unsupported(`has no function ${name} in lib/helpers/grants.js`)
   }
+}
+
+/** An error that names the version of oidc-provider. */
+export function unsupported(why: string): TypeError {
+  const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
+  return new TypeError(`oidc-provider ${version} ${why}; install a version that this package supports`)
 }
 
 /**

@@ -15,6 +15,12 @@ export function storageUnavailable(cause: unknown): Error {
   })
 }
 
+/** What asks the storage of the provider: a failure is an outage. */
+export const orOutage = <Result>(asked: Promise<Result>): Promise<Result> =>
+  asked.catch((error: unknown) => {
+    throw storageUnavailable(error)
+  })
+
 const unrepeatable = new WeakSet<Error>()
 
 /** No one knows whether the subject token was spent: a repetition could be taken for a replay. */

@@ -20,7 +20,7 @@ import { emit } from '../events.ts'
 import { timed, timedLookup } from '../metrics/metrics.ts'
 import { findRegisteredClient, mayExchange } from '../provider/clients.ts'
 import { emitRefusal } from '../provider/notices.ts'
-import { storageUnavailable } from '../provider/outage.ts'
+import { orOutage } from '../provider/outage.ts'
 import { assertPolicyAllows, missingContext } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
 import { mintId, secondOf } from '../tokens/id.ts'
@@ -102,9 +102,7 @@ async function assertUsableBy(
   { clientId, use }: IssueRequest,
 ): Promise<void> {
   if (clientId === undefined) return
-  const client = await findRegisteredClient(provider, clientId).catch((error: unknown) => {
-    throw storageUnavailable(error)
-  })
+  const client = await orOutage(findRegisteredClient(provider, clientId))
   const isUsable = use === 'session' ? sessions.isOpen : mayExchange
   if (client && isUsable?.(client)) return
   const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'

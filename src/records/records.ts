@@ -7,7 +7,7 @@ import { unsentRequest } from '../provider/accounts.ts'
 import { isClientId } from '../provider/clients.ts'
 import { reportTo } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
-import { storageUnavailable } from '../provider/outage.ts'
+import { orOutage } from '../provider/outage.ts'
 import type { Service } from '../provider/settings.ts'
 import type { Revocation } from '../tokens/subject-token.ts'
 import type { Lookup } from './accounts.ts'
@@ -213,10 +213,8 @@ async function parseIssuer(provider: Provider, createdBy: unknown): Promise<stri
   const field = 'createdBy'
   if (createdBy === undefined) throw required(field)
   const name = parseName(field, createdBy)
-  const isTaken = await isClientId(provider, name).catch((error: unknown) => {
-    throw storageUnavailable(error)
-  })
-  if (isTaken) throw invalidRequest({ field, public: 'createdBy must not be the id of a client' })
+  if (await orOutage(isClientId(provider, name)))
+    throw invalidRequest({ field, public: 'createdBy must not be the id of a client' })
   return name
 }
 

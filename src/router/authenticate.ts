@@ -6,7 +6,7 @@ import type { AccessTokenPayload } from '../provider/access-token-jwt.ts'
 import { inProvider } from '../provider/accounts.ts'
 import { findClient, registeredManagementScopes } from '../provider/clients.ts'
 import type { AccountContext } from '../provider/grants.ts'
-import { storageUnavailable } from '../provider/outage.ts'
+import { orOutage } from '../provider/outage.ts'
 import type { Settings } from '../provider/settings.ts'
 
 /** A request of the management API whose client is known. */
@@ -31,7 +31,7 @@ export function authenticator(
     if (token.aud !== audience) throw invalidToken('for another resource')
     if (token.sub !== token.client_id) throw invalidToken('not a token of a client for itself')
     if (token.cnf !== undefined) throw invalidToken('bound to a key')
-    const client = await findCaller(provider, token.client_id)
+    const client = await orOutage(findClient(provider, token.client_id))
     if (!client) throw invalidToken('the client is gone')
     const granted = typeof token.scope === 'string' ? token.scope.split(' ') : []
     if (!granted.includes(scope) || !registeredManagementScopes(client).has(scope))
@@ -40,14 +40,6 @@ export function authenticator(
     // findAccount and the policy receive the context that they know from the provider's own endpoints.
     inProvider(provider, ctx).oidc.entity('Client', client)
     return ctx as ManagementContext
-  }
-}
-
-async function findCaller(provider: Provider, clientId: string): Promise<Client | undefined> {
-  try {
-    return await findClient(provider, clientId)
-  } catch (error) {
-    throw storageUnavailable(error)
   }
 }
 

@@ -1,10 +1,9 @@
 import Router from '@koa/router'
 import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { methodNotAllowed } from '../base/errors.ts'
 import { emitFailure } from '../provider/failures.ts'
 import { storageUnavailable } from '../provider/outage.ts'
-import { respond } from './respond.ts'
+import { only, respond } from './respond.ts'
 
 const HEALTH = '/health'
 
@@ -23,10 +22,7 @@ export function healthRouter(provider: Provider, prefix: string, ready: () => Pr
     withoutBody(ctx, failure ? 503 : 200)
     if (failure) emitFailure(ctx, failure)
   })
-  router.all(HEALTH, responding, (ctx) => {
-    ctx.set('Allow', 'GET, HEAD')
-    throw methodNotAllowed()
-  })
+  router.all(HEALTH, responding, only('GET', 'HEAD'))
   return router
 }
 

@@ -2,7 +2,6 @@ import Router from '@koa/router'
 import type { Context } from 'koa'
 import { readJsonObject } from '../base/body.ts'
 import type { ManagementScope } from '../base/constants.ts'
-import { methodNotAllowed } from '../base/errors.ts'
 import { requestOf } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
 import type { Service } from '../provider/settings.ts'
@@ -18,7 +17,7 @@ import { parseSummaryRequest, summarizeSubjectTokens } from '../records/summary.
 import type { Revocation } from '../tokens/subject-token.ts'
 import { authenticator, challengeOf, type ManagementContext } from './authenticate.ts'
 import { assertNoQuery, single, valuesIn } from './query.ts'
-import { respond } from './respond.ts'
+import { only, respond } from './respond.ts'
 
 const COLLECTION = '/subject-tokens'
 const REVOCATIONS = '/subject-tokens/revocations'
@@ -38,13 +37,6 @@ export function managementRouter(service: Service, prefix: string): Router {
   const allow = (scope: ManagementScope, handle: Handle) => {
     return async (ctx: Context) => handle(ctx, callerOf(await authenticate(ctx, scope)))
   }
-  const only = (...methods: string[]) => {
-    return (ctx: Context) => {
-      ctx.set('Allow', methods.join(', '))
-      throw methodNotAllowed()
-    }
-  }
-
   router.post(COLLECTION, responding, allow('subject-tokens:create', handlers.issue))
   router.get(COLLECTION, responding, allow('subject-tokens:read', handlers.list))
   router.delete(COLLECTION, responding, allow('subject-tokens:revoke', handlers.revokeAll))

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
-import { RETRY_AFTER, type RecordError, recordErrorOf } from '../base/errors.ts'
+import { methodNotAllowed, RETRY_AFTER, type RecordError, recordErrorOf } from '../base/errors.ts'
 import type { ImpersonationFailed } from '../events.ts'
 import { emitFailure, setRoute } from '../provider/failures.ts'
 
@@ -26,6 +26,14 @@ export function respond(
     return answer(ctx, next, headersOf)
   }
 }
+
+/** Responds to every other method of a path. */
+export const only =
+  (...methods: readonly string[]): Middleware =>
+  (ctx) => {
+    ctx.set('Allow', methods.join(', '))
+    throw methodNotAllowed()
+  }
 
 /** Turns errors into these responses without an event: the path belongs to no route. */
 export const inJson: Middleware = (ctx, next) => answer(ctx, next)

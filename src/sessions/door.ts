@@ -15,7 +15,7 @@ import { findNames } from '../provider/call.ts'
 import { findClient } from '../provider/clients.ts'
 import { requestOf, setRoute } from '../provider/failures.ts'
 import { findAccount } from '../provider/grants.ts'
-import { storageUnavailable } from '../provider/outage.ts'
+import { orOutage } from '../provider/outage.ts'
 import { assertPolicyAllows } from '../provider/policy.ts'
 import { endReplayed } from '../records/replay.ts'
 import { originalPathOf } from '../router/handler.ts'
@@ -166,9 +166,7 @@ type SignedIn = Session & { readonly accountId: string }
 
 /** The session of the browser; `undefined` if no one is signed in. */
 async function signedIn(ctx: Context, { provider }: SessionService): Promise<SignedIn | undefined> {
-  const session = await provider.Session.get(ctx).catch((error: unknown) => {
-    throw storageUnavailable(error)
-  })
+  const session = await orOutage(provider.Session.get(ctx))
   return session.accountId ? (session as SignedIn) : undefined
 }
 
@@ -217,9 +215,7 @@ async function findBrought({ provider, store }: SessionService, { id, hash }: Se
 }
 
 async function findOpenClient({ provider }: SessionService, { clientId = '' }: SubjectToken) {
-  const client = await findClient(provider, clientId).catch((error: unknown) => {
-    throw storageUnavailable(error)
-  })
+  const client = await orOutage(findClient(provider, clientId))
   if (client && isOpen(client)) return client
   throw sessionRefused({ private: 'the client is not open to sessions' })
 }

@@ -2,7 +2,6 @@
  * What sessions need of oidc-provider beyond its public types. Each fact that can be seen without a request is looked at by
  * `attach`; what only a request shows is looked at in each, before anything is spent.
  */
-import { createRequire } from 'node:module'
 import {
   type AuthorizationCode,
   type Client,
@@ -12,6 +11,7 @@ import {
 } from 'oidc-provider'
 import { isPlainObject } from '../base/json.ts'
 import { endAccessToken } from '../provider/access-token.ts'
+import { unsupported } from '../provider/grants.ts'
 import { isId } from '../tokens/id.ts'
 
 export type Session = InstanceType<Provider['Session']>
@@ -110,10 +110,7 @@ const FACTS: Readonly<Record<string, Fact>> = {
 export function assertSessionFacts(provider: Provider): void {
   for (const [fact, holds] of Object.entries(FACTS)) {
     if (isTrue(() => holds(provider))) continue
-    const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
-    throw new TypeError(
-      `oidc-provider ${version} lacks what the option sessions needs: ${fact}; install a version that this package supports`,
-    )
+    throw unsupported(`lacks what the option sessions needs: ${fact}`)
   }
 }
 

@@ -2,10 +2,10 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { epochTime } from '../../base/clock.ts'
-import { isFailure, methodNotAllowed, notFound, RecordError } from '../../base/errors.ts'
+import { isFailure, notFound, RecordError } from '../../base/errors.ts'
 import { timed } from '../../metrics/metrics.ts'
 import { LIST_NUMBER } from '../../provider/status-reference.ts'
-import { respond } from '../respond.ts'
+import { only, respond } from '../respond.ts'
 import type { PublishedLists } from './lists.ts'
 
 const LIST = '/status-lists/:number'
@@ -21,10 +21,7 @@ export function statusListRouter(provider: Provider, lists: PublishedLists, pref
     return inJson(ctx, next)
   }
   router.get(LIST, responding, (ctx) => timed('status_list', isFailure, () => sendList(ctx, lists)))
-  router.all(LIST, responding, (ctx) => {
-    ctx.set('Allow', 'GET, HEAD')
-    throw methodNotAllowed()
-  })
+  router.all(LIST, responding, only('GET', 'HEAD'))
   return router
 }
 
