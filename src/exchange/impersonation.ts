@@ -23,6 +23,7 @@ import {
 } from '../provider/grants.ts'
 import { assertPolicyAllows, type Policy } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
+import { shownActor } from '../tokens/act.ts'
 import { findPresented, type SubjectTokenStore } from '../tokens/store.ts'
 import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
@@ -237,7 +238,7 @@ function useOf(
   return {
     at,
     clientId: ctx.oidc.client.clientId,
-    actor: actor && { sub: actor.sub, act: actor.act, clientId: actor.clientId },
+    actor: shownActor(actor),
     resource: target.resource,
     scope: target.scope,
     accessToken: {

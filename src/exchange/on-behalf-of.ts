@@ -8,7 +8,7 @@ import {
   subjectTokenRefused,
   targetRefused,
 } from '../base/errors.ts'
-import { type JsonObject, withoutUndefined } from '../base/json.ts'
+import type { JsonObject } from '../base/json.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import type { OnBehalfOfOptions, ResolvedOptions } from '../options.ts'
 import {
@@ -34,7 +34,7 @@ import {
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
 import { askDeployment } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
-import { readAct, subsOf } from '../tokens/act.ts'
+import { readAct, shownActor, subsOf } from '../tokens/act.ts'
 import type { ActingParty } from '../tokens/subject-token.ts'
 import { collectClaims } from './claims.ts'
 import { recordOutcome } from './outcome.ts'
@@ -205,28 +205,18 @@ function getAllowedResource(
 const jtiFor = ({ record }: ReceivedToken): string | undefined =>
   record && `${record.id}.${randomBytes(16).toString('base64url')}`
 
-interface Step {
-  readonly subject: ReceivedToken
-  readonly actor?: Actor
-  readonly target: Target
-}
-
 async function assertStepAllowed(
   ctx: GrantContext,
   policy: Parameters<typeof askDeployment>[0],
-  { subject, actor, target }: Step,
+  { subject, actor, target }: { subject: ReceivedToken; actor?: Actor; target: Target },
 ): Promise<void> {
   const { userId, account, through, clientId, audience, scope, bound, record } = subject
+  const people = shownActor(actor)
   await askDeployment(policy, {
     stage: 'onBehalfOf',
     userId,
     account,
-    ...(actor && {
-      actor: {
-        ...withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId }),
-        verified: true,
-      },
-    }),
+    ...(people && { actor: { ...people, verified: true } }),
     client: { id: ctx.oidc.client.clientId },
     through,
     subjectToken: { clientId, audience, ...(scope !== undefined && { scope }), bound },

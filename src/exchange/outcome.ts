@@ -2,7 +2,6 @@
 
 import { epochTime } from '../base/clock.ts'
 import { isStorageUnavailable, RETRY_AFTER, refusalOf, subjectTokenRefused } from '../base/errors.ts'
-import { withoutUndefined } from '../base/json.ts'
 import { emit } from '../events.ts'
 import { timeExchange } from '../metrics/metrics.ts'
 import type { Kind } from '../metrics/series.ts'
@@ -14,6 +13,7 @@ import { emitRefusal, isFailure } from '../provider/notices.ts'
 import { isRepeatable } from '../provider/outage.ts'
 import type { Service } from '../provider/settings.ts'
 import { endReplayed } from '../records/replay.ts'
+import { shownActor } from '../tokens/act.ts'
 import type { SpentSubjectToken } from '../tokens/subject-token.ts'
 import type { Actor, ImpersonationSubject, ReceivedToken } from './subject.ts'
 import type { Target } from './target.ts'
@@ -70,7 +70,7 @@ function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exc
   const told = {
     userId: subject.userId,
     clientId: client.clientId,
-    actor: actorOf(actor),
+    actor: shownActor(actor),
     resource: target.resource,
     scope: target.scope,
     accessToken: shownAccessToken(draft),
@@ -98,7 +98,7 @@ function emitRefused(
     clientId: client.clientId,
     id: subject?.record?.id,
     userId: subject?.userId,
-    actor: actorOf(actor),
+    actor: shownActor(actor),
     resource: target?.resource,
     scope: target?.scope,
     request: requestOf(ctx),
@@ -126,9 +126,4 @@ async function endFirstExchange(
   const isSoon = replayLeeway > 0 && epochTime() - token.use.at <= replayLeeway
   const isForgiven = sameClient && authenticates(client) && isSoon
   await endReplayed(service, token, { clientId, sameClient, isForgiven, request: requestOf(ctx) })
-}
-
-/** Named members only: this decides what an event contains. */
-function actorOf(actor: Actor | undefined) {
-  return actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId })
 }

@@ -130,11 +130,6 @@ const REGISTRY = Symbol.for('opentelemetry.js.api.1')
  * `undefined` without an SDK: its place is empty, and the API alone would return instruments that do nothing.
  */
 export function registeredMeterProvider(): MeterProvider | undefined {
-  const registry: unknown = Reflect.get(globalThis, REGISTRY)
-  if (typeof registry !== 'object' || registry === null) return undefined
-  const provider: unknown = Reflect.get(registry, 'metrics')
-  return isMeterProvider(provider) ? provider : undefined
+  const { metrics } = Object(Reflect.get(globalThis, REGISTRY))
+  return typeof Object(metrics).getMeter === 'function' ? metrics : undefined
 }
-
-const isMeterProvider = (value: unknown): value is MeterProvider =>
-  typeof value === 'object' && value !== null && 'getMeter' in value && typeof value.getMeter === 'function'

@@ -28,18 +28,11 @@ export function emitFailure(ctx: Context, thrown: unknown): void {
   emitFailureAt(route, ctx, { status, error: code, thrown: cause })
 }
 
-interface Failure {
-  readonly status: number
-  /** What the client read. */
-  readonly error: string
-  readonly thrown: unknown
-}
-
-/** Emits the event for a route that responds in a way of its own. */
+/** Emits the event for a route that responds in a way of its own. `error` is what the client read. */
 export function emitFailureAt(
   { provider, door }: Route,
   ctx: Pick<Context, 'get'> & { readonly oidc?: Pick<OIDCContext, 'client'> | undefined },
-  { status, error, thrown }: Failure,
+  { status, error, thrown }: { readonly status: number; readonly error: string; readonly thrown: unknown },
 ): void {
   emit(provider, 'impersonation.failed', {
     door,

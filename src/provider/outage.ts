@@ -1,7 +1,7 @@
 /** An outage of storage: kept apart from every other error, and never reported as "invalid token". */
 import { errors } from 'oidc-provider'
 import { nameOf, refusal } from '../base/errors.ts'
-import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../tokens/store.ts'
+import { SESSION_METHODS, STORE_METHODS, StoreFailure, type SubjectTokenStore } from '../tokens/store.ts'
 
 const unavailable = (text: string, options: { readonly detail?: string }) =>
   Object.assign(new errors.TemporarilyUnavailable(text, options), { status: 503, statusCode: 503 })
@@ -42,43 +42,34 @@ const spendFailed = (error: unknown): Error =>
     ? storageUnavailable(error)
     : spendUnknown(error)
 
+/** Those that yield what they find. */
+const YIELDING = ['summarize', 'countLive', 'revokeWhere']
+
 /** The store, with every failure of it turned into an outage. */
-export function reportOutage(store: SubjectTokenStore): SubjectTokenStore {
-  const guard = async <Result>(call: () => Promise<Result>, outage = storageUnavailable): Promise<Result> => {
-    try {
-      return await call()
-    } catch (error) {
-      throw outage(error)
+export const reportOutage = (store: SubjectTokenStore): SubjectTokenStore => ({
+  ...guarded(store, STORE_METHODS),
+  ...(store.sessions && { sessions: guarded(store.sessions, SESSION_METHODS) }),
+})
+
+function guarded<Store extends object>(store: Store, methods: readonly string[]): Store {
+  const call = (name: string, given: readonly unknown[]) => Object(store)[name](...given)
+  const guard =
+    (name: string) =>
+    async (...given: readonly unknown[]) => {
+      try {
+        return await call(name, given)
+      } catch (error) {
+        throw name === 'consume' ? spendFailed(error) : storageUnavailable(error)
+      }
     }
-  }
-  async function* guardEach<Result>(call: () => AsyncIterable<Result>): AsyncGenerator<Result> {
-    try {
-      yield* call()
-    } catch (error) {
-      throw storageUnavailable(error)
+  const guardEach = (name: string) =>
+    async function* (...given: readonly unknown[]) {
+      try {
+        yield* call(name, given)
+      } catch (error) {
+        throw storageUnavailable(error)
+      }
     }
-  }
-  const guardSessions = (sessions: SessionStore): SessionStore => ({
-    findDue: (issuer, now, limit) => guard(() => sessions.findDue(issuer, now, limit)),
-    claim: (issuer, id, mark, next) => guard(() => sessions.claim(issuer, id, mark, next)),
-    settle: (issuer, id, outcome) => guard(() => sessions.settle(issuer, id, outcome)),
-  })
-  return {
-    insert: (token) => guard(() => store.insert(token)),
-    find: (issuer, id) => guard(() => store.find(issuer, id)),
-    consume: (token, now, use) => guard(() => store.consume(token, now, use), spendFailed),
-    list: (issuer, filter, page) => guard(() => store.list(issuer, filter, page)),
-    revoke: (issuer, id, now, revocation) => guard(() => store.revoke(issuer, id, now, revocation)),
-    report: (issuer, ids) => guard(() => store.report(issuer, ids)),
-    recordReplay: (token, replay) => guard(() => store.recordReplay(token, replay)),
-    acknowledge: (token, acknowledgement) => guard(() => store.acknowledge(token, acknowledgement)),
-    findByStatusIndex: (issuer, index) => guard(() => store.findByStatusIndex(issuer, index)),
-    findStopped: (issuer, since) => guard(() => store.findStopped(issuer, since)),
-    findStatusLists: (size, since) => guard(() => store.findStatusLists(size, since)),
-    summarize: (issuer, from, until) => guardEach(() => store.summarize(issuer, from, until)),
-    countLive: (issuer, now) => guardEach(() => store.countLive(issuer, now)),
-    revokeWhere: (issuer, filter, now, revocation) =>
-      guardEach(() => store.revokeWhere(issuer, filter, now, revocation)),
-    ...(store.sessions && { sessions: guardSessions(store.sessions) }),
-  }
+  const guards = methods.map((name) => [name, YIELDING.includes(name) ? guardEach(name) : guard(name)])
+  return Object.fromEntries(guards)
 }

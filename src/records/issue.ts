@@ -109,15 +109,9 @@ async function assertUsableBy(
   throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
 }
 
-interface Issuance {
-  readonly caller: Caller
-  readonly account: Account
-  readonly request: IssueRequest
-}
-
 async function assertIssuanceAllowed(
   { provider, options }: Service,
-  { caller, account, request }: Issuance,
+  { caller, account, request }: { caller: Caller; account: Account; request: IssueRequest },
 ): Promise<void> {
   const { id: createdBy } = caller
   const { actorId, clientId, context, resource, scope, use } = request

@@ -4,6 +4,7 @@ import { withoutUndefined } from '../base/json.ts'
 import type { AccessTokenEnd } from '../events.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
+import { shownActor } from '../tokens/act.ts'
 import { isUnexpired, jtiOf, type SpentSubjectToken } from '../tokens/subject-token.ts'
 import { endProduced } from './stop.ts'
 
@@ -25,7 +26,6 @@ interface Again {
  */
 export async function endReplayed(service: Service, token: SpentSubjectToken, again: Again): Promise<void> {
   const { id, userId, use } = token
-  const { actor } = use
   const secondsAfter = Math.max(0, epochTime() - use.at)
   const ended = await endFirstUse(service, token, again).catch((): AccessTokenEnd => 'failed')
   emitRefusal(service.provider, 'subject_token.replayed', {
@@ -37,7 +37,7 @@ export async function endReplayed(service: Service, token: SpentSubjectToken, ag
     sameClient: again.sameClient,
     usedAt: use.at,
     secondsAfter,
-    actor: actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId }),
+    actor: shownActor(use.actor),
     resource: use.resource,
     scope: use.scope,
     jti: jtiOf(token),

@@ -1,5 +1,4 @@
 import Router from '@koa/router'
-import type { Context } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { emitFailure } from '../provider/failures.ts'
 import { storageUnavailable } from '../provider/outage.ts'
@@ -15,20 +14,13 @@ export function healthRouter(provider: Provider, prefix: string, ready: () => Pr
   const router = new Router({ prefix, sensitive: true, strict: true })
   const responding = respond(provider, 'health')
   router.get(HEALTH, responding, async (ctx) => {
-    const failure = await ready().then(
-      () => undefined,
-      (thrown: unknown) => storageUnavailable(thrown),
-    )
-    withoutBody(ctx, failure ? 503 : 200)
+    const failure = await ready().then(() => undefined, storageUnavailable)
+    ctx.status = failure ? 503 : 200
+    // Koa would send the name of the status as a body.
+    ctx.body = ''
+    ctx.remove('Content-Type')
     if (failure) emitFailure(ctx, failure)
   })
   router.all(HEALTH, responding, only('GET', 'HEAD'))
   return router
-}
-
-/** Koa would send the name of the status as a body. */
-function withoutBody(ctx: Context, status: number): void {
-  ctx.status = status
-  ctx.body = ''
-  ctx.remove('Content-Type')
 }

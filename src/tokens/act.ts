@@ -1,6 +1,6 @@
 /** Chains of those who act (RFC 8693 §4.1): the newest outermost, each earlier one in its `act`. */
-import { isPlainObject } from '../base/json.ts'
-import type { ActClaim } from './subject-token.ts'
+import { isPlainObject, withoutUndefined } from '../base/json.ts'
+import type { ActClaim, ActingParty } from './subject-token.ts'
 
 /** Every `sub` of a chain, newest first. */
 export const subsOf = (newest: ActClaim | undefined): readonly string[] =>
@@ -9,6 +9,10 @@ export const subsOf = (newest: ActClaim | undefined): readonly string[] =>
 /** One link of a claim. An API, which passes a person on, has its `sub` as `client_id`, too. */
 type Link = { readonly sub: string; readonly client_id?: string }
 type Chain<One extends Link> = One & { readonly act?: Chain<One> }
+
+/** Who acts, by these members only: this decides what an event and a record contain. */
+export const shownActor = (actor: ActingParty | undefined): ActingParty | undefined =>
+  actor && withoutUndefined({ sub: actor.sub, act: actor.act, clientId: actor.clientId })
 
 /** The chain of these, newest first; `undefined` without any. */
 export function chainOf<One extends Link>([newest, ...earlier]: readonly One[]): Chain<One> | undefined {

@@ -3,35 +3,20 @@ import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import { isStorageUnavailable, reasonOf } from '../../src/base/errors.ts'
 import { isRepeatable, reportOutage } from '../../src/provider/outage.ts'
-import { type SessionStore, StoreFailure, type SubjectTokenStore } from '../../src/tokens/store.ts'
+import {
+  SESSION_METHODS,
+  STORE_METHODS,
+  StoreFailure,
+  type SubjectTokenStore,
+} from '../../src/tokens/store.ts'
 
-type Method = Exclude<keyof SubjectTokenStore, 'ready' | 'measures' | 'sessions'>
-
-/** How many arguments each method takes. */
-const METHODS: Readonly<Record<Method, number>> = {
-  insert: 1,
-  find: 2,
-  consume: 3,
-  list: 3,
-  revoke: 4,
-  report: 2,
-  recordReplay: 2,
-  acknowledge: 2,
-  findByStatusIndex: 2,
-  findStopped: 2,
-  findStatusLists: 2,
-  summarize: 3,
-  countLive: 2,
-  revokeWhere: 4,
-}
-const OF_SESSIONS: Readonly<Record<keyof SessionStore, number>> = { findDue: 3, claim: 4, settle: 3 }
 const YIELDING: readonly string[] = ['summarize', 'countLive', 'revokeWhere']
 const GIVEN = ['first', 'second', 'third', 'fourth']
 
 /** A store whose every method is this one. */
 const storeOf = (method: (...given: readonly unknown[]) => unknown): SubjectTokenStore => {
-  const all = (names: object) => Object.fromEntries(Object.keys(names).map((name) => [name, method]))
-  return { ...all(METHODS), sessions: all(OF_SESSIONS) } as never
+  const all = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, method]))
+  return { ...all(STORE_METHODS), sessions: all(SESSION_METHODS) } as never
 }
 
 /** Calls a method of the guarded store, or of its sessions. Of one that yields, all that it yields. */
@@ -62,15 +47,14 @@ const failure = (says: ConstructorParameters<typeof StoreFailure>[1] = {}) =>
 const lost = (members: object = {}): Error => Object.assign(new Error('private'), members)
 
 describe('an outage of the store', () => {
-  for (const [method, parameters] of Object.entries({ ...METHODS, ...OF_SESSIONS })) {
-    const given = GIVEN.slice(0, parameters)
+  for (const method of [...STORE_METHODS, ...SESSION_METHODS]) {
     it(`is none while ${method} responds: it gets what was given, and its result is passed on`, async () => {
       const echo = YIELDING.includes(method)
         ? async function* (...received: readonly unknown[]) {
             yield* received
           }
         : async (...received: readonly unknown[]) => received
-      expect(await call(storeOf(echo), method)).to.deep.equal(given)
+      expect(await call(storeOf(echo), method)).to.deep.equal(GIVEN)
     })
 
     it(`is a 503 when ${method} fails, in fixed words for the client and without the message`, async () => {
