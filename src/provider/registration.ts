@@ -54,23 +54,13 @@ export function validateClientMetadata(
     // What it has now decides: one update cannot both give up its privileges and weaken it.
     if (mayExchange(held) || held.scopes.length > 0) assertNotWeakened(wanted, held)
   } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
-    assertNotWidened(wanted, NO_PRIVILEGES)
+    assertNotWidened(wanted, privilegesOf({}, []))
   }
   const [scope] = wanted.authenticates ? [] : managementScopesIn(metadata.scope)
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
 }
 
-type Wideable = Pick<Privileges, 'scopes' | 'requestable' | 'grants' | 'resources' | 'audiences'>
-
-const NO_PRIVILEGES: Wideable = {
-  scopes: [],
-  requestable: undefined,
-  grants: [],
-  resources: undefined,
-  audiences: undefined,
-}
-
-function assertNotWidened(wanted: Wideable, held: Wideable): void {
+function assertNotWidened(wanted: Privileges, held: Privileges): void {
   const scope = wanted.scopes.find((name) => !held.scopes.includes(name))
   if (scope) throw invalidClientMetadata(`scope ${scope} is not for self-registered clients`)
   const grant = wanted.grants.find((name) => !held.grants.includes(name))
@@ -82,7 +72,7 @@ function assertNotWidened(wanted: Wideable, held: Wideable): void {
 }
 
 /** Which tokens of others a client may exchange: an update leaves it at least one, so that it does not change sides. */
-function assertAudiences(wanted: Wideable, held: Wideable): void {
+function assertAudiences(wanted: Privileges, held: Privileges): void {
   if (held.audiences === undefined) {
     if (wanted.audiences !== undefined)
       throw invalidClientMetadata(`${TOKEN_EXCHANGE_AUDIENCES} is not for self-registered clients`)
@@ -122,7 +112,7 @@ export function assertAsStrong(metadata: RawMetadata, held: RawMetadata): void {
   assertNotWeakened(next, now)
 }
 
-const mayExchange = ({ grants }: Wideable): boolean => grants.includes(TOKEN_EXCHANGE)
+const mayExchange = ({ grants }: Privileges): boolean => grants.includes(TOKEN_EXCHANGE)
 
 const BINDINGS = ['dpop_bound_access_tokens', 'tls_client_certificate_bound_access_tokens']
 
