@@ -122,11 +122,16 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   let lists: PublishedLists | undefined
   const prefixes: string[] = []
 
+  function attachedBefore(use: string): Service {
+    if (!attached) throw new TypeError(`call attach(provider) before ${use}`)
+    return attached
+  }
+
   /** The routes that are to be served, for the method of this name. */
   function routes(method: 'router' | 'handler', given: Mounting | undefined) {
     const { prefix, only } = resolveMounting(method, given)
-    if (!attached) throw new TypeError(`call attach(provider) before ${method}()`)
-    const { provider } = attached
+    const service = attachedBefore(`${method}()`)
+    const { provider } = service
     if (only === 'status-lists' && !lists)
       throw new TypeError("option only is 'status-lists', but statusList is false: there are none")
     if (only === 'door' && !sessions.routes)
@@ -139,7 +144,7 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
     }
     if (serves('management')) {
       prefixes.push(prefix)
-      router.use(managementRouter(attached, prefix).routes())
+      router.use(managementRouter(service, prefix).routes())
     }
     if (lists && serves('status-lists')) router.use(statusListRouter(provider, lists, prefix).routes())
     const door = serves('door') ? sessions.routes?.() : undefined
@@ -188,15 +193,12 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
 
     handler: (given) => routerHandler(routes('handler', given)),
 
-    records: recordsOf(() => {
-      if (!attached) throw new TypeError('call attach(provider) before using records')
-      return attached
-    }),
+    records: recordsOf(() => attachedBefore('using records')),
 
     async ready() {
-      if (!attached) throw new TypeError('call attach(provider) before ready()')
+      const { provider } = attachedBefore('ready()')
       // Not the store that turns failures into a 503, whose public text holds no reason.
-      await storeReady(options.store, attached.provider.issuer)
+      await storeReady(options.store, provider.issuer)
     },
   }
   insides.set(impersonation, () => {

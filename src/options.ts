@@ -335,7 +335,13 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     'store',
     `a SubjectTokenStore (with ${STORE_METHODS.join(', ')})`,
   )
-  assertManagementResource(options.managementResource)
+  const { managementResource } = options
+  assert(
+    managementResource === undefined ||
+      (isResourceIndicator(managementResource) && !managementResource.includes('?')),
+    'managementResource',
+    'an absolute URI without query and fragment',
+  )
   assertWhole('maxSubjectTokenTTL', options.maxSubjectTokenTTL, LIFE_RANGE)
   assertWhole('subjectTokenTTL', options.subjectTokenTTL, { from: 1, to: options.maxSubjectTokenTTL })
   assertWhole('maxAccessTokenTTL', options.maxAccessTokenTTL, LIFE_RANGE)
@@ -343,12 +349,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   assertWhole('replayLeeway', options.replayLeeway, { from: 0, to: 60 })
   assertWhole('customClaimsTimeout', options.customClaimsTimeout, { from: 1, to: 60 })
   assert(typeof options.requireActor === 'boolean', 'requireActor', 'a boolean')
-  assert(
-    Array.isArray(options.requiredContext) &&
-      options.requiredContext.every((key) => typeof key === 'string' && key !== ''),
-    'requiredContext',
-    'an array of non-empty strings',
-  )
+  assert(isListOf(/./s, options.requiredContext), 'requiredContext', 'an array of non-empty strings')
   assertFunction('isAllowed', options.isAllowed)
   assertFunction('getCustomJwtClaims', options.getCustomJwtClaims)
   // What an API passes on must end when the impersonation does.
@@ -408,7 +409,7 @@ function resolveSessions(given: SessionOptions, options: ResolvedOptions): Resol
     throw new TypeError(`option sessions needs a maxAccessTokenTTL of at least ${SHORTEST_SESSION}`)
   assertWhole('sessions.ttl', ttl, { from: SHORTEST_SESSION, to: maxAccessTokenTTL })
   assertWhole('sessions.maxAge', maxAge, { from: 1, to: MONTH })
-  assert(isListOfNames(acrValues), 'sessions.acrValues', 'an array of strings without spaces')
+  assert(isListOf(/^[!-~]+$/, acrValues), 'sessions.acrValues', 'an array of strings without spaces')
   assertFunction('sessions.nameOf', nameOf)
   return Object.freeze({ door: new URL(door), ttl, maxAge, acrValues: Object.freeze([...acrValues]), nameOf })
 }
@@ -420,8 +421,8 @@ function isDoor(value: unknown): value is string {
   return /^(\/[\w\-.~]+)+$/.test(pathname) && value.toLowerCase() === (origin + pathname).toLowerCase()
 }
 
-const isListOfNames = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!-~]+$/.test(name))
+const isListOf = (shape: RegExp, value: unknown): value is readonly string[] =>
+  Array.isArray(value) && value.every((text) => typeof text === 'string' && shape.test(text))
 
 /** What a number can follow: APIs compare such addresses character by character. */
 export const isStatusListBase = (uri: unknown): boolean =>
@@ -438,12 +439,4 @@ function assertWhole(option: string, value: unknown, { from, to }: { from: numbe
 
 function assertFunction(option: string, value: unknown): void {
   assert(value === undefined || typeof value === 'function', option, 'a function')
-}
-
-function assertManagementResource(value: unknown): void {
-  assert(
-    value === undefined || (isResourceIndicator(value) && !value.includes('?')),
-    'managementResource',
-    'an absolute URI without query and fragment',
-  )
 }

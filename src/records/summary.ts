@@ -65,26 +65,20 @@ function memoryOf(store: SubjectTokenStore) {
   return known
 }
 
-const NOTHING: SubjectTokenCounts = {
-  issued: 0,
-  exchanged: 0,
-  withoutActor: 0,
-  revoked: 0,
-  ended: 0,
-  replayed: 0,
-}
+/** What leaves is decided here. */
+const COUNTS = ['issued', 'exchanged', 'withoutActor', 'revoked', 'ended', 'replayed'] as const
+
+const countsBy = (count: (name: keyof SubjectTokenCounts) => number) =>
+  Object.fromEntries(COUNTS.map((name) => [name, count(name)])) as Readonly<
+    Record<(typeof COUNTS)[number], number>
+  >
+
+const NOTHING: SubjectTokenCounts = countsBy(() => 0)
 
 const add = (one: number, other: number): number => one + other
 
-/** Named members only: what leaves is decided here. */
-const addCounts = (one: SubjectTokenCounts, other: SubjectTokenCounts): SubjectTokenCounts => ({
-  issued: one.issued + other.issued,
-  exchanged: one.exchanged + other.exchanged,
-  withoutActor: one.withoutActor + other.withoutActor,
-  revoked: one.revoked + other.revoked,
-  ended: one.ended + other.ended,
-  replayed: one.replayed + other.replayed,
-})
+const addCounts = (one: SubjectTokenCounts, other: SubjectTokenCounts): SubjectTokenCounts =>
+  countsBy((name) => one[name] + other[name])
 
 async function sum<Value>(
   slices: AsyncIterable<Value>,

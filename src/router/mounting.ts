@@ -18,11 +18,6 @@ export interface Mounting {
   readonly only?: 'management' | 'status-lists' | 'door' | 'health'
 }
 
-/** What is mounted where: complete and checked. */
-interface ResolvedMounting extends Pick<Mounting, 'only'> {
-  readonly prefix: string
-}
-
 const PARTS = ['management', 'status-lists', 'door', 'health'] as const
 
 /** Segments as a URL spells them (RFC 3986 §3.3), without the characters that the router would read as a pattern. */
@@ -35,7 +30,10 @@ const DOT_SEGMENT = /\/(\.|%2e){1,2}(\/|$)/i
  *
  * @throws {TypeError} that names an unknown or wrong option: a prefix that no request could match, for example.
  */
-export function resolveMounting(method: string, given: Mounting = {}): ResolvedMounting {
+export function resolveMounting(
+  method: string,
+  given: Mounting = {},
+): Mounting & { readonly prefix: string } {
   if (!isPlainObject(given)) throw new TypeError(`${method} takes an options object`)
   const { prefix = '/api', only, ...unknown } = given
   refuseUnknown(Object.keys(unknown))

@@ -122,15 +122,14 @@ export interface ShownRevocation extends Revocation {
 }
 
 /** Named members only: this decides what is told of a revocation. */
-export function shownRevocation({ revocation, use }: RevokedLike): ShownRevocation | undefined {
+export function shownRevocation({
+  revocation,
+  use,
+}: Pick<SubjectToken, 'revocation'> & { readonly use?: JtiSource }): ShownRevocation | undefined {
   if (!revocation) return undefined
   const { cause, client, by, reason, continuedBy } = revocation
   const ended: ShownRevocation['ended'] = use?.accessToken.kept && 'kept'
   return withoutUndefined({ cause, client, by, reason, continuedBy, ended })
-}
-
-interface RevokedLike extends Pick<SubjectToken, 'revocation'> {
-  readonly use?: JtiSource
 }
 
 /** A use of a subject token that was spent before: by a client, or by an account at the door of sessions. */
