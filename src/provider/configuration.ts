@@ -37,19 +37,13 @@ type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicator
 /** The provider's own default, which any list replaces. */
 const DEFAULT_SCOPES = ['openid', 'offline_access']
 
-/** An extended configuration, and a way to recognise the providers that were built from it. */
-export interface ExtendedConfiguration {
-  readonly configuration: Configuration
-  readonly configured: (provider: Provider) => boolean
-}
+export type ExtendedConfiguration = ReturnType<typeof extendConfiguration>
 
-/** What this switches on is listed in docs/integrate.md. */
-export function extendConfiguration(given: Configuration, settings: Settings): ExtendedConfiguration {
+/** An extended configuration, and a way to recognise the providers that were built from it. docs/integrate.md lists what is on. */
+export function extendConfiguration(given: Configuration, settings: Settings) {
   const probe = new Probe()
-  return {
-    configuration: extend(given, settings, probe),
-    configured: (provider) => probe.recognizes(provider),
-  }
+  const configured = (provider: Provider): boolean => probe.recognizes(provider)
+  return { configuration: extend(given, settings, probe), configured }
 }
 
 function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {

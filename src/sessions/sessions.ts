@@ -8,12 +8,11 @@ import type {
   ClientMetadata,
   Configuration,
   KoaContextWithOIDC,
-  Provider,
 } from 'oidc-provider'
 import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
 import { withMembers } from '../provider/configuration.ts'
 import { askAbout } from '../provider/decided.ts'
-import type { Service, Sessions, Settings } from '../provider/settings.ts'
+import type { Service, Sessions } from '../provider/settings.ts'
 import { answerFor, tellOnce } from './arrival.ts'
 import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
@@ -42,16 +41,13 @@ import { watchSessions } from './watch.ts'
 
 /** What every deployment has: without the option, what another process has opened ends here, too (protocol.md §10.5). */
 export function createSessions({ sessions, store: { sessions: known } }: ResolvedOptions): Sessions {
-  if (sessions) return new OpenedSessions(sessions)
+  if (sessions) return openedSessions(sessions)
   let service: Service | undefined
   return {
     extend(given) {
-      const { revokeGrantPolicy } = given
       if (!known) return given
-      return {
-        ...given,
-        revokeGrantPolicy: sessionGrantPolicy(revokeGrantPolicy, () => assertAttached(service)),
-      }
+      const policy = sessionGrantPolicy(given.revokeGrantPolicy, () => assertAttached(service))
+      return { ...given, revokeGrantPolicy: policy }
     },
     attach(attached) {
       service = attached
@@ -67,58 +63,50 @@ function assertAttached<Attached>(service: Attached | undefined): Attached {
 }
 
 /** The option is on. */
-class OpenedSessions implements Sessions {
-  readonly #options: ResolvedSessions
-  #attached: SessionService | undefined
-  readonly isOpen = isOpen
-  isServed = false
+function openedSessions(sessions: ResolvedSessions): Sessions {
+  let attached: SessionService | undefined
+  let isServed = false
+  return {
+    isOpen,
+    get isServed() {
+      return isServed
+    },
 
-  constructor(options: ResolvedSessions) {
-    this.#options = options
-  }
+    extend(given, settings) {
+      assertSessionConfiguration(given, sessions)
+      const door = doorClient(sessions.door, settings.signingAlgorithm)
+      return extendForSessions(given, door, () => assertAttached(attached))
+    },
 
-  extend(given: Configuration, settings: Settings): Configuration {
-    assertSessionConfiguration(given, this.#options)
-    const door = doorClient(this.#options.door, settings.signingAlgorithm)
-    return extendForSessions(given, door, () => assertAttached(this.#attached))
-  }
+    /** Asserts that the provider can have sessions, and adds what they need. Every process watches over the sessions of all. */
+    attach(service) {
+      const { provider, options, configuration } = service
+      if (sessions.door.origin !== new URL(provider.issuer).origin)
+        throw new TypeError('option sessions.door must be on the origin of the issuer')
+      assertSessionFacts(provider)
+      const watch = watchSessions(service, (open) => askAboutEngineer(service, open))
+      const seal = sealOf(provider.issuer, configuration)
+      attached = { ...service, options: { ...options, sessions }, seal, watch }
+      rememberSessions(provider)
+      showHeadlessGrants(provider)
+      provider.on('authorization.error', tellOnce)
+      provider.on('server_error', tellOnce)
+      provider.use(neverACookie)
+      provider.use(assertIssuedAsConfigured(service))
+      endSessions(service)
+    },
 
-  /** Asserts that the provider can have sessions, and adds what they need. Every process watches over the sessions of all. */
-  attach(service: Service): void {
-    const { provider, options, configuration } = service
-    const sessions = this.#options
-    if (sessions.door.origin !== new URL(provider.issuer).origin)
-      throw new TypeError('option sessions.door must be on the origin of the issuer')
-    assertSessionFacts(provider)
-    const watch = watchSessions(service, (open) => askAboutEngineer(service, open))
-    const seal = sealOf(provider.issuer, configuration)
-    this.#attached = { ...service, options: { ...options, sessions }, seal, watch }
-    rememberSessions(provider)
-    showHeadlessGrants(provider)
-    provider.on('authorization.error', tellOnce)
-    provider.on('server_error', tellOnce)
-    provider.use(neverACookie)
-    provider.use(assertIssuedAsConfigured(service))
-    endSessions(service)
-  }
+    /** What fails here is ended again before the application is told. */
+    end: (provider, name) => endHeadlessSession(provider, name).finally(() => attached?.watch.wake()),
 
-  /** What fails here is ended again before the application is told. */
-  async end(provider: Provider, name: string): Promise<void> {
-    await endHeadlessSession(provider, name).finally(() => this.#attached?.watch.wake())
-  }
+    routes() {
+      const service = assertAttached(attached)
+      isServed = true
+      return { router: doorRouter(service), paths: doorPaths(service) }
+    },
 
-  routes() {
-    const service = assertAttached(this.#attached)
-    this.isServed = true
-    return { router: doorRouter(service), paths: doorPaths(service) }
-  }
-
-  countOpen(): number | undefined {
-    return this.#attached?.watch.countOpen()
-  }
-
-  stopWatching(): void {
-    this.#attached?.watch.stop()
+    countOpen: () => attached?.watch.countOpen(),
+    stopWatching: () => attached?.watch.stop(),
   }
 }
 
