@@ -11,15 +11,9 @@ const MAX_LEVELS = 32
 const MAX_PATH = 256
 const MAX_NAME = 64
 
-/** The options that claims come from. */
-export type ClaimsOptions = Pick<
-  ResolvedOptions,
-  'getCustomJwtClaims' | 'environmentVariables' | 'customClaimsTimeout'
->
-
 /** Asks `getCustomJwtClaims`; `{}` where the deployment has none. */
 export async function askCustomClaims(
-  { getCustomJwtClaims, environmentVariables, customClaimsTimeout }: ClaimsOptions,
+  { getCustomJwtClaims, environmentVariables, customClaimsTimeout }: ResolvedOptions,
   request: Omit<CustomClaimsRequest, 'environmentVariables'>,
 ): Promise<JsonObject> {
   if (!getCustomJwtClaims) return {}
@@ -32,7 +26,7 @@ export async function askCustomClaims(
 
 /** Asks the deployment's own `extraTokenClaims`, under the rules of custom claims; `{}` where it has none. */
 export async function askExtraTokenClaims(
-  { customClaimsTimeout }: Pick<ClaimsOptions, 'customClaimsTimeout'>,
+  { customClaimsTimeout }: ResolvedOptions,
   extraTokenClaims: (() => unknown) | undefined,
 ): Promise<JsonObject> {
   if (!extraTokenClaims) return {}

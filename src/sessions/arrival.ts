@@ -14,6 +14,7 @@ import { epochTime, type Seconds } from '../base/clock.ts'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { checkOf, reasonOf, refusalOf, sessionRefused, userCannotSignIn } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
+import type { ImpersonationPolicyRequest } from '../options.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
 import { askCustomClaims } from '../provider/custom-claims.ts'
@@ -243,6 +244,10 @@ const claimsOf = ({ claims }: Configuration, scopes: readonly string[]): Readonl
     }),
   )
 
+/** What will be granted, and the claims that the parameter `claims` brings. */
+type Granted = Pick<ImpersonationPolicyRequest, 'scope'> &
+  Required<Pick<ImpersonationPolicyRequest, 'resources' | 'claims'>>
+
 /** What the policy is asked about, at the door and at the arrival. */
 export const policyRequest = ({
   record: { userId, actorId = '', clientId = '', createdBy, context },
@@ -254,12 +259,8 @@ export const policyRequest = ({
   readonly account: Account
   /** The engineer's. */
   readonly session: Pick<Session, 'loginTs' | 'acr'>
-  /** What will be granted, and the claims that the parameter `claims` brings: known at the arrival only. */
-  readonly granted?: {
-    readonly scope?: string
-    readonly resources: readonly string[]
-    readonly claims: readonly string[]
-  }
+  /** Known at the arrival only. */
+  readonly granted?: Granted
 }) => ({
   stage: 'session' as const,
   use: 'session' as const,
@@ -286,7 +287,7 @@ async function askClaims(
     endsAt,
   }: {
     readonly record: SubjectToken
-    readonly granted: { readonly scope?: string; readonly resources: readonly string[] }
+    readonly granted: Granted
     readonly endsAt: Seconds
   },
 ): Promise<JsonObject> {

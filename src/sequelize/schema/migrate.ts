@@ -32,11 +32,9 @@ export interface MigrateOptions {
  */
 export async function migrate(sequelize: Sequelize, options: MigrateOptions = {}): Promise<void> {
   const onWait = waitListener(options) ?? ((reason) => logOf(sequelize).log(reason))
-  let migrating = running.get(sequelize)
-  if (!migrating) {
-    migrating = migrateTo(THIS_VERSION, sequelize, onWait).finally(() => running.delete(sequelize))
-    running.set(sequelize, migrating)
-  }
+  const begin = () => migrateTo(THIS_VERSION, sequelize, onWait).finally(() => running.delete(sequelize))
+  const migrating = running.get(sequelize) ?? begin()
+  running.set(sequelize, migrating)
   await migrating
 }
 

@@ -101,12 +101,11 @@ const postgres: Omit<Driver, 'run'> = {
 }
 
 function known(parsed: Map<string, Parsed>, text: string): Parsed {
-  let statement = parsed.get(text)
-  if (!statement) {
-    // One name for each text, the same in every process.
-    const name = `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
-    statement = { name, text }
-    parsed.set(text, statement)
-  }
+  const statement = parsed.get(text) ?? { name: nameFor(text), text }
+  parsed.set(text, statement)
   return statement
 }
+
+/** One name for each text, the same in every process. */
+const nameFor = (text: string): string =>
+  `impersonation_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
