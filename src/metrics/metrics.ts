@@ -92,7 +92,7 @@ export function timeCall(name: CallbackName): (ending: Ending) => void {
     )
 }
 
-/** Reports how long `findAccount` took. */
+/** Reports how long `findAccount` took, of one account or of several together. */
 export async function timedLookup<Result>(look: () => Promise<Result>): Promise<Result> {
   const end = timeCall('findAccount')
   try {
