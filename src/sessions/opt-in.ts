@@ -5,10 +5,10 @@ import type { RawMetadata } from '../provider/clients.ts'
 import { assertAsStrong, assertWithin, invalidClientMetadata } from '../provider/registration.ts'
 
 /** Client metadata: whether a subject token may open this client, and where its sign-in starts. */
-export const IMPERSONATION_SESSIONS = 'impersonation_sessions'
+const IMPERSONATION_SESSIONS = 'impersonation_sessions'
 
 /** Client metadata: sessions may open a client that cannot be told of their end (OpenID Connect Back-Channel Logout 1.0). */
-export const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
+const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
 
 /** The client of the provider by which engineers sign in at the door of sessions. It gets no token. */
 export const DOOR_CLIENT = 'impersonation-door'
