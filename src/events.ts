@@ -43,13 +43,25 @@ export interface SubjectTokenIssued extends EventOfRequest {
   readonly expiresAt: Seconds
 }
 
-/** A client can act as a user. */
-interface Exchanged extends EventOfRequest {
+/**
+ * A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. Or it opened an application,
+ * which is signed in as `userId` until then: with `kind: 'session'`.
+ */
+export interface SubjectTokenExchanged extends EventOfRequest {
+  /** `session`: a sign-in, and no exchange. */
+  readonly kind?: 'session'
+  readonly id: string
   readonly userId: string
-  /** The client that received the access token, or the application that was opened. */
+  /** The backend that requested the subject token. */
+  readonly createdBy: string
+  /** The client that received the access token. */
   readonly clientId: string
-  /** The newest person who acts; absent if none does. */
+  /** Who acts; absent without an actor token. */
   readonly actor?: ActingParty
+  /** The resource of the access token. Absent for a session. */
+  readonly resource?: string
+  /** The resources that a session was granted, `[]` for none. */
+  readonly resources?: readonly string[]
   /** The granted scopes, if any. */
   readonly scope?: string
   /** `jti` of a JWT; the id of an opaque token is its value. The format `session` stands for all tokens of a session. */
@@ -60,24 +72,13 @@ interface Exchanged extends EventOfRequest {
   }
 }
 
-/**
- * A subject token was exchanged: `clientId` can act as `userId` until `accessToken.expiresAt`. Or it opened an application,
- * which is signed in as `userId` until then: with `kind: 'session'`.
- */
-export interface SubjectTokenExchanged extends Exchanged {
-  /** `session`: a sign-in, and no exchange. */
-  readonly kind?: 'session'
-  readonly id: string
-  /** The backend that requested the subject token. */
-  readonly createdBy: string
-  /** The resource of the access token. Absent for a session. */
-  readonly resource?: string
-  /** The resources that a session was granted, `[]` for none. */
-  readonly resources?: readonly string[]
-}
-
 /** A request was refused or failed. Members that the request did not get to are absent. */
-interface Refused extends EventOfRequest {
+export interface SubjectTokenRefused extends EventOfRequest {
+  /**
+   * `issuance`: at the management API. `exchange`: at the token endpoint. `session`: at the door of sessions, or when the
+   * application arrived at the authorization endpoint.
+   */
+  readonly stage: 'issuance' | 'exchange' | 'session'
   /** The `error` that the client read. */
   readonly error: string
   /** The rule that refused, or the `error` where the provider or another function refused. */
@@ -92,18 +93,9 @@ interface Refused extends EventOfRequest {
   readonly id?: string
   readonly userId?: string
   readonly actor?: ActingParty
-  readonly scope?: string
-}
-
-/** A request about a subject token was refused or failed. */
-export interface SubjectTokenRefused extends Refused {
-  /**
-   * `issuance`: at the management API. `exchange`: at the token endpoint. `session`: at the door of sessions, or when the
-   * application arrived at the authorization endpoint.
-   */
-  readonly stage: 'issuance' | 'exchange' | 'session'
   /** The resource; at issuance the constraint, as it was sent. */
   readonly resource?: string | readonly string[]
+  readonly scope?: string
 }
 
 /** A spent subject token was used again: someone has a copy, or a client retried. Worth an alert. */
@@ -153,24 +145,48 @@ export interface SubjectTokenRevoked extends EventOfRequest {
 }
 
 /** An API exchanged an access token that it received (option `onBehalfOf`): it can call another API as `userId`. */
-export interface AccessTokenExchanged extends Exchanged {
+export interface AccessTokenExchanged extends EventOfRequest {
   /** The id of the record, if it began as an impersonation. */
   readonly id?: string
+  readonly userId: string
   /** The backend that requested the subject token, if it began as an impersonation. */
   readonly createdBy?: string
+  /** The API that received the new access token: its client. */
+  readonly clientId: string
+  /** The newest person who acts; absent if none does. */
+  readonly actor?: ActingParty
   /** The APIs that passed the user on before, newest first: their client ids. */
   readonly through: readonly string[]
   /** `jti` of the access token that was exchanged, if it is a JWT. */
   readonly parentJti?: string
   readonly resource: string
+  /** The granted scopes, if any. */
+  readonly scope?: string
+  readonly accessToken: {
+    readonly format: AccessTokenFormat
+    readonly jti?: string
+    readonly expiresAt: Seconds
+  }
 }
 
-/** An exchange of a received access token was refused or failed. */
-export interface AccessTokenRefused extends Refused {
+/** An exchange of a received access token was refused or failed. Members that the request did not get to are absent. */
+export interface AccessTokenRefused extends EventOfRequest {
   readonly stage: 'onBehalfOf'
+  /** The `error` that the client read. */
+  readonly error: string
+  /** The rule that refused, or the `error` where the provider or another function refused. */
+  readonly check: Check | (string & {})
+  /** Why, for operators only, as in `SubjectTokenRefused`. */
+  readonly reason: string
+  /** The client that sent the request. */
+  readonly clientId: string
+  readonly id?: string
+  readonly userId?: string
+  readonly actor?: ActingParty
   readonly through?: readonly string[]
   readonly parentJti?: string
   readonly resource?: string
+  readonly scope?: string
 }
 
 /** A session has ended, and what its application says to that is settled. */
@@ -185,7 +201,12 @@ export interface SessionEnded {
 }
 
 /** The application of a session that has ended did not confirm the logout token. */
-export interface SessionLogoutFailed extends Pick<SessionEnded, 'id' | 'userId' | 'clientId'> {
+export interface SessionLogoutFailed {
+  /** The id of the record. */
+  readonly id: string
+  readonly userId: string
+  /** The application. */
+  readonly clientId: string
   /** `HTTP_` and the status that it responded with, or the code of an error. */
   readonly reason: string
   /** When it is told again. Absent if this was the last attempt. */
@@ -193,7 +214,7 @@ export interface SessionLogoutFailed extends Pick<SessionEnded, 'id' | 'userId' 
 }
 
 /** A request got a response of 5xx, and no other event tells it; or storage failed as an engineer signed out. */
-export interface ImpersonationFailed extends EventOfRequest, Pick<Refused, 'check' | 'reason'> {
+export interface ImpersonationFailed extends EventOfRequest {
   /**
    * Where the request was: at the management API, at a status list, in the console, at the token endpoint before the exchange
    * began, at a session, or at the health route.
@@ -201,6 +222,10 @@ export interface ImpersonationFailed extends EventOfRequest, Pick<Refused, 'chec
   readonly door: 'management' | 'status-lists' | 'console' | 'exchange' | 'session' | 'health'
   /** The HTTP status of the response. */
   readonly status: number
+  /** What failed, or the `error` that the client read. */
+  readonly check: Check | (string & {})
+  /** Why, for operators only, as in `SubjectTokenRefused`. */
+  readonly reason: string
   /** The client that sent the request, once it is known. */
   readonly clientId?: string
 }

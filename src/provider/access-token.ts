@@ -19,6 +19,13 @@ export type AccessTokenDraft = AccessToken & {
   readonly format: Exclude<AccessTokenFormat, 'session'>
 }
 
+/** An access token in events. The id of an opaque one is its value. */
+export interface ShownAccessToken {
+  readonly format: AccessTokenDraft['format']
+  readonly jti?: string
+  readonly expiresAt: Seconds
+}
+
 interface Draft {
   /** The user. The token ends at `notAfter` at the latest. */
   readonly subject: { readonly userId: string; readonly notAfter?: Seconds }
@@ -81,8 +88,8 @@ export function assertLives({ exp }: AccessTokenDraft): void {
   if (exp <= epochTime()) throw misconfigured({ private: 'the access token ended before it was issued' })
 }
 
-/** The members that events have of an access token. The id of an opaque one is its value. */
-export const shownAccessToken = ({ format, jti, exp }: AccessTokenDraft) => ({
+/** The members that events have of an access token. */
+export const shownAccessToken = ({ format, jti, exp }: AccessTokenDraft): ShownAccessToken => ({
   format,
   ...(format === 'jwt' && { jti }),
   expiresAt: exp,
