@@ -89,6 +89,8 @@ export const TOKENS = {
     resource: 'text?',
     scope: 'text?',
     context: 'text',
+    /** 1: what comes of it changes nothing. */
+    read_only: 'small?',
   },
   key: ['issuer', 'id'],
   indexes: [

@@ -6,7 +6,7 @@ import { type ActClaim, isLive, isUnacknowledged, type SubjectToken, stateOf } f
 
 export function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds): boolean {
   const { id, userId, actorId, clientId, createdBy, ticketId, state } = filter
-  const { live, replayed, withoutActor, unacknowledged, createdAfter, createdBefore } = filter
+  const { live, replayed, withoutActor, readOnly, unacknowledged, createdAfter, createdBefore } = filter
   const actors = [token.actorId, ...linksOf(token.use?.actor)]
   const clients = [token.clientId, token.use?.clientId]
   return (
@@ -20,6 +20,7 @@ export function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Se
     (live === undefined || isLive(token, now) === live) &&
     (replayed === undefined || (token.replay !== undefined) === replayed) &&
     (withoutActor === undefined || (token.use !== undefined && !token.use.actor) === withoutActor) &&
+    (readOnly === undefined || (token.readOnly === true) === readOnly) &&
     (!unacknowledged || isUnacknowledged(token)) &&
     isCreatedIn(token, createdAfter, createdBefore)
   )

@@ -35,6 +35,8 @@ export interface SubjectTokenFilter {
   readonly replayed?: boolean
   /** Whether it was spent without an actor. */
   readonly withoutActor?: boolean
+  /** Whether what comes of it changes nothing. */
+  readonly readOnly?: boolean
   /** It has something to look into that no one has: `isUnacknowledged`. */
   readonly unacknowledged?: true
   /** Created in this second or later, by the time in the id. */
@@ -291,6 +293,8 @@ export interface DueSession {
   readonly actorId?: string
   /** The application. */
   readonly clientId: string
+  /** As issued. */
+  readonly readOnly?: true
   readonly mark: Seconds
   /** When it ends at the latest. */
   readonly endsAt: Seconds

@@ -53,6 +53,8 @@ export interface SubjectToken {
   readonly resource?: string | readonly string[]
   /** Constraint: nothing outside these scopes is granted. */
   readonly scope?: string
+  /** Constraint: what comes of it changes nothing. Absent: it may. */
+  readonly readOnly?: true
   /** Seconds since the epoch, like all times here. */
   readonly createdAt: Seconds
   readonly expiresAt: Seconds

@@ -61,6 +61,12 @@ describe('the version before sessions', () => {
         expect(await old.consume(unspent, NOW, newUse())).to.equal(true)
         expect(await store.consume(unspent, NOW, newUse())).to.equal(false)
         expect(await sessions.findDue(issuer, Number.MAX_SAFE_INTEGER, 10)).to.deep.equal([])
+        for (const { id } of [...spent, unspent])
+          expect(await store.find(issuer, id)).not.to.have.property('readOnly')
+        const page = { limit: 10, now: NOW }
+        const mayWrite = await store.list(issuer, { readOnly: false }, page)
+        expect(mayWrite.tokens).to.have.length(spent.length + 1)
+        expect((await store.list(issuer, { readOnly: true }, page)).tokens).to.deep.equal([])
       })
 
       it('stops what this one has opened, which is to be ended at once', async () => {

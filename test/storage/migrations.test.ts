@@ -27,7 +27,7 @@ onEachKind((kind) => {
       )
       return rows.map(({ name }) => name)
     }
-    const ALL = ['001-subject-tokens', '002-oidc-models', '003-sessions']
+    const ALL = ['001-subject-tokens', '002-oidc-models', '003-sessions', '004-read-only']
 
     it('run when one process calls them more often than it has connections', async () => {
       const pool = database.connect({ pool: { max: 2, acquire: 5000 } })

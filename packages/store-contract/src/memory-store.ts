@@ -193,7 +193,7 @@ function sessionsOf({ tokens, marks }: Memory): NonNullable<SubjectTokenStore['s
   }
 }
 
-function dueOf({ id, userId, actorId, use, revokedAt }: SubjectToken, mark: Seconds): DueSession[] {
+function dueOf({ id, userId, actorId, readOnly, use, revokedAt }: SubjectToken, mark: Seconds): DueSession[] {
   if (!use?.session) return []
   const { at: usedAt, clientId, accessToken, session, actor } = use
   const acts = actor?.sub ?? actorId
@@ -202,6 +202,7 @@ function dueOf({ id, userId, actorId, use, revokedAt }: SubjectToken, mark: Seco
       ...{ id, userId, clientId, mark, usedAt, endsAt: accessToken.expiresAt, logout: session.logout },
       ...(acts !== undefined && { actorId: acts }),
       ...(revokedAt !== undefined && { revokedAt }),
+      ...(readOnly && { readOnly }),
     },
   ]
 }

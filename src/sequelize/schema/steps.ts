@@ -11,6 +11,7 @@ import {
   STEPS,
   type Table,
   TOKEN_TABLES,
+  TOKENS,
   USES,
 } from '../tables.ts'
 
@@ -93,6 +94,12 @@ export const ALL_STEPS: readonly Step[] = [
       ...['session_due', 'session_logout', 'session_logout_at'].map((name) => `column ${USES.name}.${name}`),
       `index ${USES.name}_session_due`,
     ],
+  },
+  {
+    name: '004-read-only',
+    older: 'may run',
+    tables: [TOKENS],
+    adds: [`column ${TOKENS.name}.read_only`],
   },
 ]
 

@@ -53,6 +53,7 @@ export function issuedRow(dialect: Dialect, issuer: number, token: NewSubjectTok
     resource: resourceText(token.resource),
     scope: token.scope ?? null,
     context: JSON.stringify(token.context),
+    read_only: token.readOnly ? 1 : null,
   })
 }
 
@@ -145,6 +146,7 @@ export function readToken(reader: Reader, row: Row, strictly = false): SubjectTo
     actorId: optionalText(row.actor_id),
     resource: readResource(optionalText(row.resource)),
     scope: optionalText(row.scope),
+    readOnly: readReadOnly(row),
     createdAt: Number(row.created_at),
     expiresAt: Number(row.expires_at),
     use: row.u_used_at === null ? undefined : readUse(row, parse(row.u_actor)),
@@ -153,6 +155,10 @@ export function readToken(reader: Reader, row: Row, strictly = false): SubjectTo
     replay: readReplay(row),
   })
 }
+
+/** A row from before the column has none. */
+export const readReadOnly = ({ read_only: stored }: Row): true | undefined =>
+  stored === null ? undefined : true
 
 /** The hash that only the row of a token has. */
 export const readHash = (row: Row): TokenHash => bytesOf(row.secret_hash).toString('base64url') as TokenHash

@@ -6,7 +6,7 @@ import type { DueSession, SessionOutcome, SessionStore } from '../../tokens/stor
 import { hexOf, optionalNumber, type Row, text } from '../database/text.ts'
 import { LOGOUTS, STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'
-import { readActorId, readClientId, readLogout } from './rows.ts'
+import { readActorId, readClientId, readLogout, readReadOnly } from './rows.ts'
 
 /** No one has tried to end it. */
 const UNTRIED = 'u.session_due = u.access_token_expires_at'
@@ -46,7 +46,7 @@ async function findDue(
   now: Seconds,
   limit: number,
 ): Promise<readonly DueSession[]> {
-  const sql = `SELECT t.id, t.user_id, t.client_id, t.actor_id,
+  const sql = `SELECT t.id, t.user_id, t.client_id, t.actor_id, t.read_only,
     u.client_id AS u_client_id, u.actor_id AS u_actor_id, u.used_at, u.access_token_expires_at, u.session_due,
     u.session_logout AS u_session_logout, s.stopped_at
   FROM ${USES.name} u ${dialect.by(`${USES.name}_session_due`)}
@@ -64,6 +64,7 @@ const readDue = (row: Row): DueSession =>
     userId: text(row.user_id),
     actorId: readActorId(row),
     clientId: readClientId(row),
+    readOnly: readReadOnly(row),
     mark: Number(row.session_due),
     endsAt: Number(row.access_token_expires_at),
     usedAt: Number(row.used_at),

@@ -27,7 +27,7 @@ onEachKind((kind) => {
       expect(JSON.parse(json.stdout)).to.deep.include({ pending: [], faults: [] })
       const written = new Date(token.createdAt * 1000).toISOString()
       expect(stdout).to.include(
-        '001-subject-tokens  applied\n002-oidc-models  applied\n003-sessions  applied\n',
+        '001-subject-tokens  applied\n002-oidc-models  applied\n003-sessions  applied\n004-read-only  applied\n',
       )
       expect(stdout).to.include(`subject_tokens  1 rows, the oldest written ${written}\n`)
       expect(stdout).to.include('subject_token_actors  0 rows\n')

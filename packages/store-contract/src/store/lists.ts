@@ -63,10 +63,12 @@ export function describeLists(test: Test): void {
     for (const [filter, ids] of cases) await assertListed(filter, ids)
   })
 
-  test('finds what is live, replayed, without an actor, or of a time, and what is not', async ({ store }) => {
+  test('finds what is live, replayed, without an actor, read-only, or of a time, and what is not', async ({
+    store,
+  }) => {
     const { issuer, insert, spend, assertListed } = tokensIn(store)
-    const old = await insert({ createdAt: NOW - 100 })
-    const live = await spend({ actor: { sub: 'bob' } }, { createdAt: NOW - 50 })
+    const old = await insert({ createdAt: NOW - 100, readOnly: true })
+    const live = await spend({ actor: { sub: 'bob' } }, { createdAt: NOW - 50, readOnly: true })
     const over = await spend({ accessToken: { format: 'jwt', expiresAt: NOW } }, { createdAt: NOW - 40 })
     const replayed = await spend({}, { createdAt: NOW - 30 })
     await store.recordReplay(replayed, { at: NOW, clientId: 'thief' })
@@ -79,6 +81,9 @@ export function describeLists(test: Test): void {
       [{ replayed: false }, [over, live, old, stopped]],
       [{ withoutActor: true }, [replayed, over]],
       [{ withoutActor: false }, [live, old, stopped]],
+      [{ readOnly: true }, [live, old]],
+      [{ readOnly: false }, [replayed, over, stopped]],
+      [{ readOnly: true, live: true, userId: ['alice'] }, [live]],
       [{ createdAfter: NOW - 50 }, [replayed, over, live]],
       [{ createdBefore: NOW - 50 }, [old, stopped]],
       [{ createdAfter: NOW - 50, createdBefore: NOW - 30 }, [over, live]],

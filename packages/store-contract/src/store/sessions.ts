@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import type {
   DueSession,
+  NewSubjectToken,
   SessionLogout,
   SessionStore,
   SpentSubjectToken,
@@ -28,9 +29,10 @@ export const sessionUse = (changes: Partial<SubjectTokenUse> = {}): SubjectToken
 export function sessionsIn(store: SubjectTokenStore, sessions: SessionStore) {
   const tokens = tokensIn(store)
   const { issuer } = tokens
-  const issue = () => tokens.insert({ purpose: 'session', clientId: 'shop', actorId: 'bob' })
-  const openWith = async (use: SubjectTokenUse): Promise<SpentSubjectToken> => {
-    const token = await issue()
+  const issue = (changes: Partial<NewSubjectToken> = {}) =>
+    tokens.insert({ purpose: 'session', clientId: 'shop', actorId: 'bob', ...changes })
+  const openWith = async (use: SubjectTokenUse, changes?: Partial<NewSubjectToken>) => {
+    const token = await issue(changes)
     assert.equal(await store.consume(token, NOW, use), true, 'an active token opened no session')
     return tokens.spent(token.id)
   }
@@ -75,7 +77,7 @@ export function describeSessions(plain: Test): void {
   })
 
   test('finds sessions by their marks, to the second, the oldest first, and no other use', async (store, sessions) => {
-    const { issuer, insert, spend, issue, open, due, assertDue } = sessionsIn(store, sessions)
+    const { issuer, insert, spend, issue, open, openWith, due, assertDue } = sessionsIn(store, sessions)
     const [third, first, second] = [await open(NOW + 30), await open(NOW + 10), await open(NOW + 20)]
     await spend()
     for (const unspent of [await issue(), await insert()]) await store.revoke(issuer, unspent.id, NOW, BY_API)
@@ -98,6 +100,9 @@ export function describeSessions(plain: Test): void {
       logout: 'pending',
     }
     assert.deepEqual((await due(NOW + 10))[0], told, 'what is due must say what an attempt needs')
+    const opened = await openWith(sessionUse(), { readOnly: true })
+    const found = (await due(LATER)).find((one) => one.id === opened.id)
+    assert.equal(found?.readOnly, true, 'what is due must say that it is read-only')
   })
 
   test('finds at once what was stopped, in any way, until someone tries to end it', async (store, sessions) => {

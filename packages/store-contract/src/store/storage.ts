@@ -1,6 +1,6 @@
 /** What is stored is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
-import { assertRejects, BY_API, chainOf, NOW, type Test, tokensIn, total } from './tokens.ts'
+import { assertRejects, BY_API, chainOf, NOW, newUse, type Test, tokensIn, total } from './tokens.ts'
 
 export function describeStorage(test: Test): void {
   test('returns a token as it was stored, with its hash, and without what it does not have', async ({
@@ -18,6 +18,7 @@ export function describeStorage(test: Test): void {
       actorId: 'bob',
       resource: 'https://api.example.com/ü',
       scope: 'orders:read orders:write',
+      readOnly: true,
     } as const
     const resources = [one, [one], [one, 'urn:example:orders'], ['["a"]:b', one]]
     for (const members of [full, {}, ...resources.map((resource) => ({ resource }))]) {
@@ -31,6 +32,24 @@ export function describeStorage(test: Test): void {
         'a status index is a whole number from 0 on',
       )
     }
+  })
+
+  test('returns that a token is read-only by whatever it is found, once it was spent and stopped, too', async ({
+    store,
+  }) => {
+    const { issuer, insert, stored } = tokensIn(store)
+    const { id, statusIndex } = await insert({ readOnly: true })
+    const assertReadOnly = async () => {
+      const { tokens } = await store.list(issuer, { id }, { limit: 1, now: NOW })
+      const found = [await stored(id), await store.findByStatusIndex(issuer, statusIndex), ...tokens]
+      const told = found.map((token) => token?.readOnly)
+      assert.deepEqual(told, [true, true, true], 'a read-only token was returned as one that may write')
+    }
+    await assertReadOnly()
+    assert.equal(await store.consume(await stored(id), NOW, newUse()), true)
+    await assertReadOnly()
+    await store.revoke(issuer, id, NOW, BY_API)
+    await assertReadOnly()
   })
 
   test('keeps names of 255 characters of four bytes', async ({ store }) => {
