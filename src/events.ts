@@ -39,6 +39,8 @@ export interface SubjectTokenIssued extends EventOfRequest {
   readonly resource?: string | readonly string[]
   /** Constraint: no other scopes are granted. */
   readonly scope?: string
+  /** What comes of it changes nothing. Absent: it may. */
+  readonly readOnly?: true
   /** When the subject token expires, in seconds since the epoch. */
   readonly expiresAt: Seconds
 }
@@ -64,6 +66,8 @@ export interface SubjectTokenExchanged extends EventOfRequest {
   readonly resources?: readonly string[]
   /** The granted scopes, if any. */
   readonly scope?: string
+  /** The access token, or the session, is read-only. */
+  readonly readOnly?: true
   /** `jti` of a JWT; the id of an opaque token is its value. The format `session` stands for all tokens of a session. */
   readonly accessToken: {
     readonly format: AccessTokenFormat
@@ -162,6 +166,8 @@ export interface AccessTokenExchanged extends EventOfRequest {
   readonly resource: string
   /** The granted scopes, if any. */
   readonly scope?: string
+  /** The access token, or the session, is read-only. */
+  readonly readOnly?: true
   readonly accessToken: {
     readonly format: AccessTokenFormat
     readonly jti?: string
@@ -196,6 +202,8 @@ export interface SessionEnded {
   readonly userId: string
   /** The application. */
   readonly clientId: string
+  /** It was read-only. */
+  readonly readOnly?: true
   /** The session as the record shows it: `logout` is `confirmed`, `gaveUp` or `unsupported`. */
   readonly session: SessionUse & { readonly endsAt: Seconds }
 }
@@ -207,6 +215,8 @@ export interface SessionLogoutFailed {
   readonly userId: string
   /** The application. */
   readonly clientId: string
+  /** It was read-only. */
+  readonly readOnly?: true
   /** `HTTP_` and the status that it responded with, or the code of an error. */
   readonly reason: string
   /** When it is told again. Absent if this was the last attempt. */

@@ -64,6 +64,8 @@ export interface ImpersonationPolicyRequest {
   readonly claims?: readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
+  /** What comes of it changes nothing. Absent: it may. */
+  readonly readOnly?: true
 }
 
 /**
@@ -112,6 +114,8 @@ export interface OnBehalfOfPolicyRequest {
   readonly subjectTokenId?: string
   /** What the subject token was for. */
   readonly use?: SubjectTokenPurpose
+  /** The subject token was read-only, and so is all that comes of it. */
+  readonly readOnly?: true
 }
 
 /** What `getCustomJwtClaims` receives. Frozen. */
@@ -141,6 +145,8 @@ export interface CustomClaimsRequest {
       readonly subjectTokenId?: string
       /** `{}` for what did not begin as an impersonation. */
       readonly subjectTokenContext: JsonObject
+      /** The token will have the claim `read_only`. */
+      readonly readOnly?: true
       /** The APIs that passed the user on before, newest first: their client ids. Only with the kind `onBehalfOf`. */
       readonly through?: readonly string[]
       /** The claims of the received token that are not reserved. Only with the kind `onBehalfOf`. */
@@ -179,6 +185,12 @@ export interface ImpersonationOptions {
 
   /** Whether an exchange without an actor token is refused (`invalid_request`). Default `false`. */
   readonly requireActor?: boolean
+
+  /**
+   * What `readOnly` of a subject token is when the request does not say. A read-only one is only exchanged for resources, and
+   * only opens applications, that have declared that they obey it. Default `false`.
+   */
+  readonly readOnly?: boolean
 
   /** How many actors an `act` chain may hold, 1 … 10. Default 1: a token with `act` cannot act again. */
   readonly maxDelegationDepth?: number
@@ -318,6 +330,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
     subjectTokenTTL: given.subjectTokenTTL ?? Math.min(600, maxSubjectTokenTTL),
     maxAccessTokenTTL: given.maxAccessTokenTTL ?? 900,
     requireActor: given.requireActor ?? false,
+    readOnly: given.readOnly ?? false,
     maxDelegationDepth: given.maxDelegationDepth ?? 1,
     statusList: resolveStatusList(given.statusList ?? {}),
     replayLeeway: given.replayLeeway ?? 0,
@@ -349,6 +362,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   assertWhole('replayLeeway', options.replayLeeway, { from: 0, to: 60 })
   assertWhole('customClaimsTimeout', options.customClaimsTimeout, { from: 1, to: 60 })
   assert(typeof options.requireActor === 'boolean', 'requireActor', 'a boolean')
+  assert(typeof options.readOnly === 'boolean', 'readOnly', 'a boolean')
   assert(isListOf(/./s, options.requiredContext), 'requiredContext', 'an array of non-empty strings')
   assertFunction('isAllowed', options.isAllowed)
   assertFunction('getCustomJwtClaims', options.getCustomJwtClaims)

@@ -130,7 +130,7 @@ async function exchanged(): Promise<readonly Rows[]> {
       ...actor,
     })
     const claims = Object.keys(decodeJwt(body.access_token))
-    found.push(named(Object.keys(body)), named([...claims, 'cnf']))
+    found.push(named(Object.keys(body)), named([...claims, 'cnf', 'read_only']))
   })
   return found
 }

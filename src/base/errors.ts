@@ -169,6 +169,13 @@ export const beyondRecord = (resources: readonly string[]) =>
     private: 'not among the resources of the record',
   })
 
+/** Whoever holds a subject token may learn that it is read-only, and which resources obey that. */
+export const readOnlyNotObeyed = () =>
+  refusal(invalidTarget, {
+    check: 'target',
+    public: 'the impersonation is read-only, and the resource does not say that it obeys this',
+  })
+
 /** What RFC 6749 §5.2 allows in an error_description. */
 const printable = (uri: string): string => uri.replace(/[^!#-[\]-~]/gu, encodeURIComponent)
 

@@ -19,7 +19,7 @@ interface ClaimsRequest {
   readonly actor?: Actor
 }
 
-/** All claims that the provider does not write itself: those of the deployment's functions, `status` and `act`. */
+/** All claims that the provider does not write itself: those of the deployment's functions, `status`, `act` and `read_only`. */
 export async function collectClaims(
   ctx: GrantContext,
   { options, settings, statusLists }: Service,
@@ -62,5 +62,6 @@ export async function collectClaims(
     ...custom,
     ...(statusLists && subject.record && { status: statusClaim(statusLists, subject.record.statusIndex) }),
     ...(act && { act }),
+    ...(subject.record?.readOnly && { read_only: true }),
   }
 }

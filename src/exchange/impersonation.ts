@@ -14,6 +14,7 @@ import {
 import { getAccount } from '../provider/accounts.ts'
 import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
+import { getWithheldScopes } from '../provider/configuration.ts'
 import {
   findAccount,
   type GrantContext,
@@ -54,6 +55,7 @@ export function exchangeSubjectToken(ctx: ExchangeContext, service: Service): Pr
     const scope = grantScope(ctx, resourceServer, {
       scopes: request.scopes,
       ceilings: [subject.record.scope],
+      withheld: getWithheldScopes(ctx, subject.record, resource),
       mayAct: actor !== undefined && options.maxDelegationDepth > 1,
     })
     const target = { resource, resourceServer, scope }
@@ -124,6 +126,8 @@ async function findActor(
   }
   const token = await findActorToken(ctx, service, actorToken)
   if (!token.scopes.has('openid')) throw actorTokenRefused({ private: 'without scope openid' })
+  if (token.readOnly && !record.readOnly)
+    throw actorTokenRefused({ private: 'read-only, and the subject token is not' })
   assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
   const { accountId: sub, act, clientId, audiences, model } = token
   const find = (id: string) => timedLookup(() => findAccount(ctx, id, model))
@@ -183,6 +187,7 @@ async function assertExchangeAllowed(
     context: record.context,
     resource: target.resource,
     scope: target.scope,
+    ...(record.readOnly && { readOnly: record.readOnly }),
   })
 }
 
@@ -193,6 +198,7 @@ const grantOf = ({ record }: ImpersonationSubject) =>
     kind: 'impersonation',
     subjectTokenId: record.id,
     subjectTokenContext: record.context,
+    ...(record.readOnly && { readOnly: record.readOnly }),
   }) as const
 
 interface Exchange {

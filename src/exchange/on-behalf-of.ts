@@ -24,6 +24,7 @@ import {
   registeredAudiences,
   registeredResources,
 } from '../provider/clients.ts'
+import { getWithheldScopes } from '../provider/configuration.ts'
 import {
   findAccount,
   type GrantContext,
@@ -68,6 +69,7 @@ export function exchangeReceivedToken(
     const scope = grantScope(ctx, resourceServer, {
       scopes: request.scopes,
       ceilings: [subject.scope ?? '', subject.record?.scope],
+      withheld: getWithheldScopes(ctx, subject.record, resource),
       mayAct: false,
     })
     const target = { resource, resourceServer, scope }
@@ -140,11 +142,13 @@ async function usersOf(
   { settings }: Service,
   { token, people }: { readonly token: OwnToken; readonly people: readonly string[] },
 ): Promise<{ readonly userId: string; readonly actor?: ActingParty }> {
-  const { record, sub, client, model } = token
+  const { record, sub, client, readOnly, model } = token
   if (!record) {
     if (people.length > 0) throw subjectTokenRefused({ private: 'someone acts, and it has no status' })
     if (client.subjectType === 'pairwise')
       throw subjectTokenRefused({ private: 'of a client with pairwise subjects, and it has no status' })
+    // No record would say that its child is, too.
+    if (readOnly) throw subjectTokenRefused({ private: 'read-only, and it has no status' })
     return { userId: sub }
   }
   const { userId, use } = record
@@ -227,6 +231,7 @@ async function assertStepAllowed(
       context: record.context,
       subjectTokenId: record.id,
       use: record.purpose,
+      ...(record.readOnly && { readOnly: record.readOnly }),
     }),
   })
 }
@@ -237,6 +242,7 @@ const grantOf = ({ record, through, claims }: ReceivedToken) =>
     kind: 'onBehalfOf',
     ...(record && { subjectTokenId: record.id }),
     subjectTokenContext: record?.context ?? {},
+    ...(record?.readOnly && { readOnly: record.readOnly }),
     through,
     subjectTokenClaims: claims,
   }) as const

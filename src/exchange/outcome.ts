@@ -73,6 +73,7 @@ function emitExchanged(ctx: GrantContext, { subject, actor, target, draft }: Exc
     actor: shownActor(actor),
     resource: target.resource,
     scope: target.scope,
+    readOnly: subject.record?.readOnly,
     accessToken: shownAccessToken(draft),
     request: requestOf(ctx),
   }

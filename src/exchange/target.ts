@@ -29,6 +29,8 @@ interface ScopeRequest {
   readonly scopes: readonly string[]
   /** Lists of scopes: one that is missing in any of them is not granted. `undefined` is no limit. */
   readonly ceilings: readonly (string | undefined)[]
+  /** Scopes of the resource that are not granted. */
+  readonly withheld: ReadonlySet<string>
   /** Whether the access token may be an actor token, which has the scope `openid`. */
   readonly mayAct: boolean
 }
@@ -37,7 +39,7 @@ interface ScopeRequest {
 export function grantScope(
   ctx: GrantContext,
   resourceServer: ResourceServerInstance,
-  { scopes, ceilings, mayAct }: ScopeRequest,
+  { scopes, ceilings, withheld, mayAct }: ScopeRequest,
 ): string | undefined {
   if (scopes.length === 0) return undefined
   // Read once: the provider splits the text at every access.
@@ -49,6 +51,7 @@ export function grantScope(
       // A token with `openid` can be an actor token, so it must name its own actor: without one, the user would be named.
       (scope !== 'openid' || mayAct) &&
       available.has(scope) &&
+      !withheld.has(scope) &&
       limits.every((names) => names.has(scope)) &&
       clientMayRequest(ctx, scope, errors.InvalidScope),
   )

@@ -19,6 +19,7 @@ export interface ActorToken {
   readonly act?: ActClaim
   /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
   readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
+  readonly readOnly: boolean
   /** The stored token of an opaque one, which is passed to `findAccount`. */
   readonly model?: AccessToken
 }
@@ -29,7 +30,7 @@ export async function findActorToken(
   value: string,
 ): Promise<ActorToken> {
   const token = await findOwnToken({ ...service, ctx, refused: actorTokenRefused }, value)
-  const { sub: accountId, client, scope, aud, cnf, model } = token
+  const { sub: accountId, client, scope, aud, cnf, readOnly, model } = token
   const { clientId } = client
   const { act, namesAccounts } = earlierActors(token)
   assertStorable([accountId, clientId, ...subsOf(act)])
@@ -40,7 +41,7 @@ export async function findActorToken(
   }
   const scopes = new Set(scope?.split(' '))
   const confirmation = readConfirmation(cnf)
-  return { accountId, clientId, audiences: readAudiences(aud), scopes, act, confirmation, model }
+  return { accountId, clientId, audiences: readAudiences(aud), scopes, act, confirmation, readOnly, model }
 }
 
 /**

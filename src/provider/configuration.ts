@@ -17,7 +17,8 @@ import {
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../base/constants.ts'
-import { misconfigured, targetRefused } from '../base/errors.ts'
+import { misconfigured, readOnlyNotObeyed, targetRefused } from '../base/errors.ts'
+import type { SubjectToken } from '../tokens/subject-token.ts'
 import { readClaims } from './access-token.ts'
 import {
   assertSecretInHeader,
@@ -28,6 +29,16 @@ import {
 } from './clients.ts'
 import { validateClientMetadata } from './registration.ts'
 import type { Settings } from './settings.ts'
+
+declare module 'oidc-provider' {
+  /** What `getResourceServerInfo` may say of read-only tokens: a resource that says neither is granted to none. */
+  interface ResourceServer {
+    /** Its API refuses a read-only token where the request changes something. */
+    readonly readOnly?: boolean | undefined
+    /** Names of its `scope` that no read-only token is granted. */
+    readonly writeScopes?: readonly string[] | undefined
+  }
+}
 
 type Features = NonNullable<Configuration['features']>
 type ExtraClientMetadata = NonNullable<Configuration['extraClientMetadata']>
@@ -79,8 +90,13 @@ function extend(configuration: Configuration, settings: Settings, probe: Probe):
   }
 }
 
-/** A mark on the context of a request whose resources were resolved here. */
+/**
+ * On the context of a request whose resources were resolved here: the scopes of each that write, where it obeys read-only
+ * tokens. The provider's own object of a resource has no place for them.
+ */
 const RESOLVED = Symbol('resolved by the configuration of configure()')
+
+type Resolved = Map<string, ReadonlySet<string> | undefined>
 
 /**
  * Adds the management resource, for client_credentials only, and refuses any other resource with its audience.
@@ -90,7 +106,8 @@ function guardResources(
   getResourceServerInfo?: GetResourceServerInfo,
 ): GetResourceServerInfo {
   return async (ctx, resource, client) => {
-    Reflect.defineProperty(ctx, RESOLVED, { value: true })
+    const resolved: Resolved = Reflect.get(ctx, RESOLVED) ?? new Map()
+    Reflect.defineProperty(ctx, RESOLVED, { value: resolved })
     const managementResource = settings.managementResource(ctx.oidc.provider)
     if (resource === managementResource) {
       if (ctx.oidc.route !== 'token' || ctx.oidc.params?.grant_type !== CLIENT_CREDENTIALS) {
@@ -107,8 +124,43 @@ function guardResources(
         private: 'getResourceServerInfo gave the audience of the management API to another resource',
       })
     }
+    if (info) resolved.set(resource, readWriteScopes(info))
     return info
   }
+}
+
+/** The scopes that a read-only token is not granted; `undefined` if the resource does not say that it obeys one. */
+function readWriteScopes({ readOnly = false, writeScopes = [], scope }: ResourceServer) {
+  const names = String(scope).split(' ')
+  if (
+    typeof readOnly !== 'boolean' ||
+    !Array.isArray(writeScopes) ||
+    !writeScopes.every((name) => names.includes(name))
+  )
+    throw misconfigured({
+      private:
+        'getResourceServerInfo gave a readOnly that is no boolean, or writeScopes that its scope does not name',
+    })
+  return readOnly || writeScopes.length > 0 ? new Set(writeScopes) : undefined
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+/**
+ * The scopes of this resource that nothing which comes of a record is granted.
+ *
+ * @throws the refusal of a resource that does not obey what is read-only.
+ */
+export function getWithheldScopes(
+  ctx: KoaContextWithOIDC,
+  record: Pick<SubjectToken, 'readOnly'> | undefined,
+  resource: string,
+): ReadonlySet<string> {
+  if (!record?.readOnly) return NONE
+  const resolved: Resolved | undefined = Reflect.get(ctx, RESOLVED)
+  const scopes = resolved?.get(resource)
+  if (!scopes) throw readOnlyNotObeyed()
+  return scopes
 }
 
 function managementServer(settings: Settings, audience: string, scopes: readonly string[]): ResourceServer {
@@ -129,7 +181,7 @@ export function assertConfigured(ctx: KoaContextWithOIDC): void {
 /** Adds members of client metadata, which are validated together: when the provider asks about the first of them. */
 export const withMembers = (
   given: ExtraClientMetadata | undefined,
-  members: readonly [string, string],
+  members: readonly [string, ...string[]],
   validate: (ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata) => void,
 ): ExtraClientMetadata => ({
   ...given,
@@ -137,7 +189,7 @@ export const withMembers = (
   properties: [...members, ...(given?.properties ?? [])],
   validator(ctx, key, value, metadata) {
     if (key === members[0]) return validate(ctx, metadata)
-    if (key !== members[1]) return given?.validator?.(ctx, key, value, metadata)
+    if (!members.includes(key)) return given?.validator?.(ctx, key, value, metadata)
   },
 })
 

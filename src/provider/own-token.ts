@@ -24,6 +24,8 @@ export interface OwnToken {
   readonly aud: unknown
   readonly act: unknown
   readonly cnf: unknown
+  /** The token says so, or its record does. */
+  readonly readOnly: boolean
   /** All claims of a JWT; those of an opaque token that the provider does not write itself. */
   readonly claims: Readonly<Record<string, unknown>>
   /** The record that its `status` leads to. It was exchanged, and not stopped. */
@@ -58,8 +60,13 @@ async function readJwt(reading: Reading, value: string): Promise<Read> {
   const { sub, client_id: clientId, scope, exp, jti, aud, act, cnf, status } = claims
   const record = status === undefined ? undefined : await findRecord(reading, status)
   const text = typeof scope === 'string' ? scope : undefined
-  return { sub, clientId, scope: text, exp, jti, aud, act, cnf, claims, record }
+  const readOnly = isReadOnly(claims, record)
+  return { sub, clientId, scope: text, exp, jti, aud, act, cnf, readOnly, claims, record }
 }
+
+/** A value that no one has issued is taken for the stricter one. */
+const isReadOnly = (claims: OwnToken['claims'], record: SpentSubjectToken | undefined): boolean =>
+  record?.readOnly === true || (claims.read_only !== undefined && claims.read_only !== false)
 
 async function verify({ ctx, settings, refused }: Reading, value: string): Promise<AccessTokenPayload> {
   try {
@@ -89,6 +96,7 @@ async function readOpaque(reading: Reading, value: string): Promise<Read> {
     act: extra.act,
     cnf:
       jkt || thumbprint ? { ...(jkt && { jkt }), ...(thumbprint && { 'x5t#S256': thumbprint }) } : undefined,
+    readOnly: isReadOnly(extra, record),
     claims: extra,
     record,
     model,

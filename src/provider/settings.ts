@@ -60,6 +60,8 @@ export interface Sessions {
   readonly isServed?: boolean
   /** Whether a registered client is open to sessions. */
   isOpen?(client: Client): boolean
+  /** Whether it has declared that it obeys a read-only session. */
+  obeysReadOnly?(client: Client): boolean
   /** How many are open, as was found last; `undefined` while no one knows. */
   countOpen?(): number | undefined
   /** This process ends no session any more. */

@@ -68,7 +68,7 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
   }
   const subjectToken = mintToken(id, use)
   await store.insert({ ...record, tokenHash: hashToken(subjectToken) })
-  const { userId, createdBy, clientId, actorId, resource, scope, expiresAt } = record
+  const { userId, createdBy, clientId, actorId, resource, scope, readOnly, expiresAt } = record
   emit(provider, 'subject_token.issued', {
     id,
     use: use === 'session' ? use : undefined,
@@ -78,6 +78,7 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
     actorId,
     resource,
     scope,
+    readOnly,
     expiresAt,
     request: caller.request,
   })
@@ -99,14 +100,17 @@ function assertStorable({ id }: Caller, { accountId }: Account): void {
 /** A constraint that no client meets would be noticed only at the exchange, where the text says nothing of it. */
 async function assertUsableBy(
   { provider, sessions }: Service,
-  { clientId, use }: IssueRequest,
+  { clientId, use, readOnly }: IssueRequest,
 ): Promise<void> {
   if (clientId === undefined) return
   const client = await orOutage(findRegisteredClient(provider, clientId))
   const isUsable = use === 'session' ? sessions.isOpen : mayExchange
-  if (client && isUsable?.(client)) return
-  const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'
-  throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
+  if (!client || !isUsable?.(client)) {
+    const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'
+    throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
+  }
+  if (use === 'session' && readOnly && !sessions.obeysReadOnly?.(client))
+    throw invalidRequest({ field: 'readOnly', public: 'readOnly is not obeyed by the client' })
 }
 
 async function assertIssuanceAllowed(
@@ -114,7 +118,7 @@ async function assertIssuanceAllowed(
   { caller, account, request }: { caller: Caller; account: Account; request: IssueRequest },
 ): Promise<void> {
   const { id: createdBy } = caller
-  const { actorId, clientId, context, resource, scope, use } = request
+  const { actorId, clientId, context, resource, scope, readOnly, use } = request
   try {
     await assertPolicyAllows(options, {
       stage: 'issuance',
@@ -127,6 +131,7 @@ async function assertIssuanceAllowed(
       context,
       resource,
       scope,
+      ...(readOnly && { readOnly }),
     })
   } catch (error) {
     if (error instanceof errors.AccessDenied) {
@@ -154,11 +159,15 @@ interface IssueRequest {
   /** One, or a list, as it was sent. */
   readonly resource?: string | readonly string[]
   readonly scope?: string
+  readonly readOnly?: true
   readonly expiresIn: Seconds
   readonly use: SubjectTokenPurpose
 }
 
-const FIELDS = ['userId', 'context', 'clientId', 'actorId', 'resource', 'scope', 'expiresIn', 'use']
+const FIELDS = [
+  ...['userId', 'context', 'clientId', 'actorId', 'resource', 'scope'],
+  ...['expiresIn', 'readOnly', 'use'],
+]
 export const MAX_CONTEXT_BYTES = 8 * 1024
 export const MAX_CONTEXT_LEVELS = 16
 const MAX_RESOURCES = 8
@@ -166,7 +175,7 @@ const MAX_RESOURCES = 8
 export function parseIssueRequest(given: Readonly<Record<string, unknown>>, service: Service): IssueRequest {
   const { options } = service
   assertKnown(given, FIELDS)
-  const { userId, context, clientId, actorId, resource, scope, expiresIn, use } = given
+  const { userId, context, clientId, actorId, resource, scope, expiresIn, readOnly, use } = given
   if (userId === undefined) throw required('userId')
   const request: IssueRequest = {
     use: parseUse(use, service),
@@ -176,6 +185,7 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
     ...(actorId !== undefined && { actorId: parseName('actorId', actorId) }),
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
+    ...(parseReadOnly(readOnly, options) && { readOnly: true }),
     expiresIn:
       expiresIn === undefined ? options.subjectTokenTTL : parseLife(expiresIn, options.maxSubjectTokenTTL),
   }
@@ -184,6 +194,13 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
   if (missing === undefined) return request
   const field = `context.${missing}`
   throw invalidRequest({ field, public: `${field} is required, and must not be blank` })
+}
+
+/** The record keeps what the option is now. */
+function parseReadOnly(value: unknown, options: Service['options']): boolean {
+  if (value === undefined) return options.readOnly
+  if (typeof value === 'boolean') return value
+  throw invalidRequest({ field: 'readOnly', public: 'readOnly must be true or false' })
 }
 
 /** `session` is accepted only where the deployment has sessions. */

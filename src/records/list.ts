@@ -30,6 +30,8 @@ export interface RecordQuery {
   readonly replayed?: boolean | undefined
   /** Whether it was exchanged without an actor. */
   readonly withoutActor?: boolean | undefined
+  /** Whether what comes of it changes nothing. */
+  readonly readOnly?: boolean | undefined
   /** Whether it has an alarm that no one has looked into: `true` only. */
   readonly unacknowledged?: true | undefined
   /** Created at this time or later, in seconds since the epoch. */
@@ -81,7 +83,7 @@ export const DEFAULT_LIMIT = 50
 export const MAX_LIMIT = 100
 
 const NAMES = ['userId', 'actorId', 'clientId', 'createdBy', 'jti', 'ticketId'] as const
-const FLAGS = ['live', 'replayed', 'withoutActor'] as const
+const FLAGS = ['live', 'replayed', 'withoutActor', 'readOnly'] as const
 const TIMES = ['createdAfter', 'createdBefore'] as const
 export const QUERY = [...NAMES, 'state', ...FLAGS, 'unacknowledged', ...TIMES, 'limit', 'cursor'] as const
 

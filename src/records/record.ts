@@ -48,6 +48,8 @@ export interface SubjectTokenRecord {
   readonly resource?: string | readonly string[]
   /** The constraint before the use; then what was granted, if anything was. */
   readonly scope?: string
+  /** What comes of it changes nothing. */
+  readonly readOnly?: true
   /** What the subject token allowed, where that is not what was granted. */
   readonly ceiling?: Pick<SubjectToken, 'resource' | 'scope'>
   readonly createdAt: Seconds
@@ -138,6 +140,7 @@ export function recordOf(token: SubjectToken, now: Seconds): SubjectTokenRecord 
     usedBy: use?.clientId,
     resource: use ? use.resource : token.resource,
     scope: use ? use.scope : token.scope,
+    readOnly: token.readOnly,
     ceiling: ceilingOf(token),
     createdAt: token.createdAt,
     expiresAt: token.expiresAt,

@@ -36,6 +36,8 @@ export interface RecordRequest {
   readonly resource?: string | readonly string[]
   /** No scope outside this list is granted; separated by spaces. Default: no limit. */
   readonly scope?: string
+  /** What comes of it changes nothing. Default: the option `readOnly`. */
+  readonly readOnly?: boolean
   /** Life in seconds, 1 … `maxSubjectTokenTTL`. Default `subjectTokenTTL`. */
   readonly expiresIn?: Seconds
   /**
@@ -63,7 +65,7 @@ export interface StopRequest {
   readonly reason?: string
   /** `self`: the engineer has ended it. `continued`: another record goes on. Default: `host`, a call in the process. */
   readonly cause?: 'self' | 'continued'
-  /** The record that goes on, of the same user. With `continued`, and required there. */
+  /** The record that goes on, of the same user, and read-only where this one is. With `continued`, and required there. */
   readonly continuedBy?: string
 }
 

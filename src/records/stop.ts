@@ -44,11 +44,11 @@ async function stopOne(
 async function assertContinues(service: Service, id: string, continuedBy: string): Promise<void> {
   const [ended, other] = await Promise.all([findToken(service, id), findToken(service, continuedBy)])
   if (!ended) throw recordNotFound()
-  if (other && other.id !== ended.id && other.userId === ended.userId) return
-  throw invalidRequest({
-    field: 'continuedBy',
-    public: 'continuedBy must be the id of another record of the same user',
-  })
+  const field = 'continuedBy'
+  if (!other || other.id === ended.id || other.userId !== ended.userId)
+    throw invalidRequest({ field, public: 'continuedBy must be the id of another record of the same user' })
+  if (ended.readOnly && !other.readOnly)
+    throw invalidRequest({ field, public: 'continuedBy must be the id of a read-only record' })
 }
 
 /**

@@ -10,7 +10,7 @@ export function valuesIn<Name extends string>(query: string, names: readonly Nam
   return Object.fromEntries(given.map(([name, text = '']) => [name, valueIn(name, text)])) as Given<Name>
 }
 
-const FLAGS = ['live', 'replayed', 'withoutActor', 'unacknowledged']
+const FLAGS = ['live', 'replayed', 'withoutActor', 'readOnly', 'unacknowledged']
 const NUMBERS = ['createdAfter', 'createdBefore', 'limit', 'days']
 
 function valueIn(name: string, text: string): unknown {

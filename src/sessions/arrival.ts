@@ -17,6 +17,7 @@ import type { JsonObject } from '../base/json.ts'
 import type { ImpersonationPolicyRequest } from '../options.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
+import { getWithheldScopes } from '../provider/configuration.ts'
 import { askCustomClaims } from '../provider/custom-claims.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
@@ -25,7 +26,7 @@ import { assertPolicyAllows } from '../provider/policy.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
-import { DOOR_CLIENT, isOpen } from './opt-in.ts'
+import { DOOR_CLIENT, isOpen, obeysReadOnly } from './opt-in.ts'
 import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
 import { type Attempt, remember, requestState } from './request.ts'
 import {
@@ -172,6 +173,7 @@ async function findRecord(
   if (state !== 'active') throw refused(state)
   if (record.clientId !== client.clientId) throw refused('bound to another client')
   if (record.actorId !== actorId) throw refused('bound to another actor')
+  if (record.readOnly && !obeysReadOnly(client)) throw refused('read-only, which the client does not obey')
   return record
 }
 
@@ -208,9 +210,9 @@ function grantFor(
   const isGranted = (name: string) =>
     name === 'openid' || (name !== 'offline_access' && limits.every((limit) => limit.has(name)))
   const granted = new Set<string>()
-  const divide = (names: Iterable<string>) => {
-    const all = [...names]
-    const [yes, no] = [all.filter(isGranted), all.filter((name) => !isGranted(name))]
+  const divide = (names: Iterable<string>, withheld?: ReadonlySet<string>) => {
+    const [yes, no]: [string[], string[]] = [[], []]
+    for (const name of names) (isGranted(name) && !withheld?.has(name) ? yes : no).push(name)
     for (const name of yes) granted.add(name)
     return [yes.join(' '), no.join(' ')] as const
   }
@@ -224,16 +226,17 @@ function grantFor(
   grant.rejectOIDCClaims(requested.filter((name) => !isBrought(name)))
   const claims = requested.filter((name) => isBrought(name) && !isOfSignIn(name))
   for (const [resource, server] of Object.entries(resourceServers)) {
-    const [added, rejected] = divide([...requestParamScopes].filter((name) => server.scopes.has(name)))
+    const named = [...requestParamScopes].filter((name) => server.scopes.has(name))
+    const [added, rejected] = divide(named, getWithheldScopes(ctx, record, resource))
     grant.addResourceScope(resource, added)
     grant.rejectResourceScope(resource, rejected)
   }
   return { grant, scope: [...granted].join(' '), resources: Object.keys(resourceServers), claims }
 }
 
-/** Claims about the sign-in and not the user. The provider's own cannot be rejected, and `act` must not be. */
+/** Claims about the sign-in and not the user. The provider's own cannot be rejected, and ours must not be. */
 const isOfSignIn = (name: string): boolean =>
-  ['sub', 'sid', 'auth_time', 'acr', 'amr', 'iss', 'act'].includes(name)
+  ['sub', 'sid', 'auth_time', 'acr', 'amr', 'iss', 'act', 'read_only'].includes(name)
 
 /** The claims that these scopes list. */
 const claimsOf = ({ claims }: Configuration, scopes: readonly string[]): ReadonlySet<string> =>
@@ -250,7 +253,7 @@ type Granted = Pick<ImpersonationPolicyRequest, 'scope'> &
 
 /** What the policy is asked about, at the door and at the arrival. */
 export const policyRequest = ({
-  record: { userId, actorId = '', clientId = '', createdBy, context },
+  record: { userId, actorId = '', clientId = '', createdBy, context, readOnly },
   account,
   session: { loginTs, acr },
   granted,
@@ -275,6 +278,7 @@ export const policyRequest = ({
   client: { id: clientId },
   createdBy: { id: createdBy },
   context,
+  ...(readOnly && { readOnly }),
   ...granted,
 })
 
@@ -282,7 +286,7 @@ async function askClaims(
   ctx: KoaContextWithOIDC,
   { options, settings }: SessionService,
   {
-    record: { id, userId, actorId = '', context },
+    record: { id, userId, actorId = '', context, readOnly },
     granted: { scope, resources },
     endsAt,
   }: {
@@ -304,7 +308,13 @@ async function askClaims(
       exp: endsAt,
     },
     context: {
-      grant: { type: TOKEN_EXCHANGE, kind: 'session', subjectTokenId: id, subjectTokenContext: context },
+      grant: {
+        type: TOKEN_EXCHANGE,
+        kind: 'session',
+        subjectTokenId: id,
+        subjectTokenContext: context,
+        ...(readOnly && { readOnly }),
+      },
       user: { id: userId },
       client: { id: clientId },
       actor: { sub: actorId },

@@ -24,7 +24,7 @@ import { readToken } from '../tokens/secret.ts'
 import { findRead } from '../tokens/store.ts'
 import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { getUser, policyRequest, tellRefused } from './arrival.ts'
-import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, startOf } from './opt-in.ts'
+import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './opt-in.ts'
 import {
   setHeaders,
   showBusy,
@@ -151,6 +151,7 @@ async function ask(ctx: Context, service: SessionService): Promise<void> {
     ttl,
     context: requiredOf(record, service.options.requiredContext),
     isUnended: !canBeTold(client),
+    readOnly: record.readOnly === true,
     action: `${door.pathname}/confirm`,
     sealed: await service.seal.seal('asked', agreed, TO_AGREE),
   })
@@ -214,10 +215,12 @@ async function findBrought({ provider, store }: SessionService, { id, hash }: Se
   return found
 }
 
-async function findOpenClient({ provider }: SessionService, { clientId = '' }: SubjectToken) {
+async function findOpenClient({ provider }: SessionService, { clientId = '', readOnly }: SubjectToken) {
   const client = await orOutage(findClient(provider, clientId))
-  if (client && isOpen(client)) return client
-  throw sessionRefused({ private: 'the client is not open to sessions' })
+  if (!client || !isOpen(client)) throw sessionRefused({ private: 'the client is not open to sessions' })
+  if (readOnly && !obeysReadOnly(client))
+    throw sessionRefused({ private: 'read-only, which the client does not obey' })
+  return client
 }
 
 /** The accounts of a request, which stays as it is. */

@@ -108,7 +108,7 @@ async function settle(
   due: DueSession,
   { logout, at, mark }: { logout: 'confirmed' | 'gaveUp'; at: Seconds; mark?: Seconds | undefined },
 ): Promise<Seconds | undefined> {
-  const { id, userId, clientId, endsAt } = due
+  const { id, userId, clientId, readOnly, endsAt } = due
   const isFirstAnswer = due.logout === 'pending'
   await sessions.settle(provider.issuer, id, { mark: mark ?? null, at, ...(isFirstAnswer && { logout }) })
   const told = isFirstAnswer
@@ -116,7 +116,7 @@ async function settle(
     : due.logout === 'unsupported' && { logout: due.logout }
   if (told) {
     countLogout(LOGOUTS[told.logout])
-    emit(provider, 'session.ended', { id, userId, clientId, session: { endsAt, ...told } })
+    emit(provider, 'session.ended', { id, userId, clientId, readOnly, session: { endsAt, ...told } })
   }
   return mark
 }
@@ -138,12 +138,12 @@ async function failed(
   { due, began, claimed, error }: { due: DueSession; began: Seconds; claimed: Seconds; error: unknown },
 ): Promise<Seconds | undefined> {
   const { provider, sessions } = endings
-  const { id, userId, clientId } = due
+  const { id, userId, clientId, readOnly } = due
   const at = epochTime()
   const next = nextAttempt(due, began, at)
   const reason = error instanceof TooLate ? 'TimeoutError' : nameOf(error)
   countLogout('failed')
-  emit(provider, 'session.logout_failed', { id, userId, clientId, reason, retryAt: next })
+  emit(provider, 'session.logout_failed', { id, userId, clientId, readOnly, reason, retryAt: next })
   if (next === undefined) return settle(endings, due, { logout: 'gaveUp', at })
   // Unless the attempt took so long that another process has begun one. A mark that stays is no write.
   const isOurs = next === claimed || (await sessions.claim(provider.issuer, id, claimed, next))

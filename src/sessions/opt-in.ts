@@ -10,6 +10,9 @@ const IMPERSONATION_SESSIONS = 'impersonation_sessions'
 /** Client metadata: sessions may open a client that cannot be told of their end (OpenID Connect Back-Channel Logout 1.0). */
 const IMPERSONATION_SESSIONS_UNENDED = 'impersonation_sessions_unended'
 
+/** Client metadata: the application refuses, while a session is read-only, what changes something. */
+const IMPERSONATION_READ_ONLY = 'impersonation_read_only'
+
 /** The client of the provider by which engineers sign in at the door of sessions. It gets no token. */
 export const DOOR_CLIENT = 'impersonation-door'
 
@@ -17,7 +20,11 @@ export const DOOR_CLIENT = 'impersonation-door'
 export type OpenClient = Pick<Client, 'clientId'> & Partial<Client>
 
 /** What a client is registered with. */
-export const OPT_IN = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] as const
+export const OPT_IN = [
+  IMPERSONATION_SESSIONS,
+  IMPERSONATION_SESSIONS_UNENDED,
+  IMPERSONATION_READ_ONLY,
+] as const
 
 /**
  * The metadata is raw: no member has been checked for its type yet. `ctx` is there for clients that register themselves.
@@ -26,10 +33,11 @@ export const OPT_IN = [IMPERSONATION_SESSIONS, IMPERSONATION_SESSIONS_UNENDED] a
  */
 export function validateOptIn(ctx: KoaContextWithOIDC | undefined, metadata: RawMetadata): void {
   if (ctx) assertGiven(ctx, metadata)
-  const { [IMPERSONATION_SESSIONS]: start, [IMPERSONATION_SESSIONS_UNENDED]: unended } = metadata
-  if (unended !== undefined && typeof unended !== 'boolean')
-    throw invalidClientMetadata(`${IMPERSONATION_SESSIONS_UNENDED} must be a boolean`)
-  if (start === undefined) return
+  const flag = [IMPERSONATION_SESSIONS_UNENDED, IMPERSONATION_READ_ONLY].find(
+    (name) => metadata[name] !== undefined && typeof metadata[name] !== 'boolean',
+  )
+  if (flag) throw invalidClientMetadata(`${flag} must be a boolean`)
+  if (metadata[IMPERSONATION_SESSIONS] === undefined) return
   const [rule] = RULES.filter(([, holds]) => !holds(metadata)).map(([text]) => text)
   if (rule !== undefined) throw invalidClientMetadata(`${IMPERSONATION_SESSIONS} ${rule}`)
 }
@@ -115,6 +123,9 @@ export function isOpen(client: OpenClient): boolean {
   const start = client[IMPERSONATION_SESSIONS]
   return isAddress(start) || (start === true && isAddress(client.initiateLoginUri))
 }
+
+/** Whether the application has declared that it obeys a read-only session. */
+export const obeysReadOnly = (client: OpenClient): boolean => client[IMPERSONATION_READ_ONLY] === true
 
 /** Whether the application can be told when a session ends. */
 export const canBeTold = (client: OpenClient): boolean =>

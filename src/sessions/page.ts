@@ -32,6 +32,7 @@ export interface Question {
   readonly context: JsonObject
   /** The application cannot be told when the session ends. */
   readonly isUnended: boolean
+  readonly readOnly: boolean
   /** Where the form is sent, and what it carries. */
   readonly action: string
   readonly sealed: string
@@ -55,14 +56,14 @@ function labelOf(key: string): string {
 const textOf = (value: JsonValue): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
 export function showQuestion(ctx: Context, question: Question): void {
-  const { actor, user, application, ttl, context, isUnended, action, sealed } = question
+  const { actor, user, application, ttl, context, isUnended, readOnly, action, sealed } = question
   const minutes = Math.ceil(ttl / 60)
   const because = Object.entries(context).map(([key, value]) =>
     row(isolated(labelOf(key)), isolated(textOf(value))),
   )
   const body = html`<h1>Open ${isolated(application)} as ${isolated(user.name)}?</h1>
 <dl>${row('You are', person(actor))}${row('You will be', person(user))}${row('Application', isolated(application))}
-${row('Ends', minutes === 1 ? 'after one minute at the latest' : `after ${minutes} minutes at the latest`)}${because}</dl>
+${row('You may', readOnly ? 'Read only' : 'Change things')}${row('Ends', minutes === 1 ? 'after one minute at the latest' : `after ${minutes} minutes at the latest`)}${because}</dl>
 <p>The application will show you what ${isolated(user.name)} sees. What you do there is on the record as yours.</p>
 ${isUnended && html`<p class="warning">This application cannot be told when that time is over, or when someone stops you. Sign out of it when you have finished.</p>`}
 <form method="post" action="${action}"><input type="hidden" name="sealed" value="${sealed}">

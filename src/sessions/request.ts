@@ -13,6 +13,8 @@ export interface SessionImpersonation {
   /** The engineer who acts. */
   readonly actor: { readonly sub: string }
   readonly clientId: string
+  /** The session is read-only. */
+  readonly readOnly?: true
 }
 
 /** A session as a request knows it. */
@@ -89,8 +91,9 @@ export const impersonationOf = (ctx: object): SessionImpersonation | undefined =
 /** From now on, this request is one of the session. */
 export function remember(ctx: object, facts: SessionFacts): void {
   const { record, actorId, clientId } = facts
-  const { id, userId } = record
-  const shown = Object.freeze({ id, userId, actor: Object.freeze({ sub: actorId }), clientId })
+  const { id, userId, readOnly } = record
+  const actor = Object.freeze({ sub: actorId })
+  const shown = Object.freeze({ id, userId, actor, clientId, ...(readOnly && { readOnly }) })
   Object.assign(requestState(ctx), { facts, shown })
 }
 

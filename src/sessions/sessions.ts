@@ -17,7 +17,7 @@ import { answerFor, tellOnce } from './arrival.ts'
 import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
-import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, validateOptIn } from './opt-in.ts'
+import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, obeysReadOnly, validateOptIn } from './opt-in.ts'
 import {
   assertSessionFacts,
   endHeadlessSession,
@@ -68,6 +68,7 @@ function openedSessions(sessions: ResolvedSessions): Sessions {
   let isServed = false
   return {
     isOpen,
+    obeysReadOnly,
     get isServed() {
       return isServed
     },
@@ -140,7 +141,7 @@ function extendForSessions(
     ...given,
     clients: [...(given.clients ?? []), door],
     ...(responseTypes && { responseTypes: [...new Set([...responseTypes, 'none' as const])] }),
-    claims: { ...claims, openid: withAct(claims?.openid) },
+    claims: { ...claims, openid: withOurs(claims?.openid) },
     ttl: { ...ttl, ...ends('AccessToken'), ...ends('AuthorizationCode'), ...ends('IdToken') },
     formats: {
       ...formats,
@@ -153,9 +154,9 @@ function extendForSessions(
 }
 
 /** The provider shows only claims that a scope lists. */
-function withAct(claims: unknown): string[] {
-  if (Array.isArray(claims)) return [...new Set([...claims, 'act'])]
-  return [...Object.keys(Object(claims ?? { sub: null })), 'act']
+function withOurs(claims: unknown): string[] {
+  const listed = Array.isArray(claims) ? claims : Object.keys(Object(claims ?? { sub: null }))
+  return [...new Set([...listed, 'act', 'read_only'])]
 }
 
 type Customizer = NonNullable<NonNullable<NonNullable<Configuration['formats']>['customizers']>['jwt']>

@@ -55,6 +55,7 @@ async function spend(
     resources,
     actor: { sub: actorId },
     scope: scope === '' ? undefined : scope,
+    readOnly: record.readOnly,
     accessToken: { format: 'session', expiresAt: endsAt },
     request: requestOf(ctx),
   })

@@ -80,7 +80,7 @@ export async function accountOfSession(
 }
 
 /**
- * The account, with `act` among its claims. It stays what the deployment made of it in everything else, which may be frozen,
+ * The account, with `act` and `read_only` among its claims. It stays what the deployment made of it in everything else, which may be frozen,
  * and its claims an instance of any class: the provider spreads what it gets.
  */
 export function actedFor(
@@ -91,14 +91,15 @@ export function actedFor(
 ): Account {
   const { record } = facts
   const claims: Account['claims'] = async (use, scope, requested, rejected) => {
-    // What it changes in place has no effect: `sid` is among what is requested, and `act` is not rejected.
+    // What it changes in place has no effect: `sid` is among what is requested, and ours are not rejected.
     const [asked, left] = [structuredClone(requested), [...rejected]]
     const own: Readonly<Record<string, unknown>> = {
       ...Object(await account.claims(use, scope, asked, left)),
     }
     if (!isDeepStrictEqual([asked, left], [requested, rejected]))
       noticeUndone('claims() of an account', ['what is requested and rejected'])
-    return { ...unreserved(own), sub: record.userId, act: await actOf(ctx, service, facts) }
+    const ours = { act: await actOf(ctx, service, facts), read_only: record.readOnly === true }
+    return { ...unreserved(own), sub: record.userId, ...ours }
   }
   return new Proxy(Object.create(Object.getPrototypeOf(account)), {
     get(_, member) {
@@ -138,8 +139,10 @@ export async function claimsOfSession(
   }
 }
 
-const reservedOf = ({ statusLists }: Service, { record }: SessionFacts): JsonObject =>
-  statusLists ? { status: statusClaim(statusLists, record.statusIndex) } : {}
+const reservedOf = ({ statusLists }: Service, { record }: SessionFacts): JsonObject => ({
+  ...(statusLists && { status: statusClaim(statusLists, record.statusIndex) }),
+  ...(record.readOnly && { read_only: true }),
+})
 
 /** A JWT that is about to be signed: who acts stands in it, and its id leads to its record. */
 export function assertOfSession(
@@ -232,6 +235,11 @@ function isAsConfigured(ctx: KoaContextWithOIDC): boolean {
     refreshToken === undefined &&
     (['IdToken', 'AccessToken', 'claims'] as const).every((stage) => stages.has(stage)) &&
     (!isJwt || stages.has('jwt')) &&
-    (!isReadable || decodeJwt(idToken).act !== undefined)
+    (!isReadable || hasClaims(idToken))
   )
+}
+
+function hasClaims(idToken: string): boolean {
+  const { act, read_only: readOnly } = decodeJwt(idToken)
+  return act !== undefined && readOnly !== undefined
 }

@@ -579,7 +579,8 @@ declareCells('A, arrivals', [
         expect(body?.access_token, text).to.be.a('string')
         const shown = (await userinfo(body.access_token)).body
         expect(shown.act).to.deep.equal({ sub: 'bob' })
-        expect(Object.keys(shown).filter((name) => !['sub', 'act'].includes(name))).to.have.members(brings)
+        const ours = ['sub', 'act', 'read_only']
+        expect(Object.keys(shown).filter((name) => !ours.includes(name))).to.have.members(brings)
         const idToken = decodeJwt(body.id_token)
         expect('email' in idToken).to.equal(brings.includes('email'))
         expect(idToken).to.include.keys('auth_time', 'sid', 'act')

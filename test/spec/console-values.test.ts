@@ -407,7 +407,7 @@ const inputs = [
 const cellsOf = (line: string): string[] =>
   [...line.matchAll(/"((?:[^"]|"")*)"(?:,|$)/g)].map(([, cell = '']) => cell.replaceAll('""', '"'))
 const HEAD =
-  'started engineer user application backend ticket reason scope resource state lasted.(s) exchanged until used.again stopped stopped.by stopped.because continued.by looked.into jti record'
+  'started engineer user application backend ticket reason scope read.only resource state lasted.(s) exchanged until used.again stopped stopped.by stopped.because continued.by looked.into jti record'
 const COLUMNS = HEAD.split(' ').map((name) => name.replace('.', ' '))
 /** The one row of the CSV has these cells, and no others. */
 const csvSays = (cells: Of<Named<string>>): Steps => [
@@ -446,6 +446,10 @@ const csv = [
     {
       'not used': [() => ({}), () => ({ started: then(-10), until: then(590), state: 'not used yet' })],
       live: [() => ({ use: OPAQUE() }), () => ({ ...ofUse(), state: 'live' })],
+      'read-only': [
+        () => ({ readOnly: true }),
+        () => ({ started: then(-10), until: then(590), state: 'not used yet', 'read only': 'yes' }),
+      ],
       'used again': [
         () => ({ use: OPAQUE(), replayedBy: 'thief' }),
         () => ({

@@ -28,7 +28,7 @@ const UNREAD = [401, 403, 405, 413, 415]
 /** What the description says in words, or what depends on the deployment. */
 const BEYOND_SCHEMAS = {
   query: /must not be repeated|must not come with|is required|the query is malformed/,
-  body: /the body must be JSON|clientId must be|must be the id of another record|context|actorId must not be the user/,
+  body: /the body must be JSON|clientId must be|must be the id of (another|a read-only) record|context|actorId must not be the user/,
 }
 
 /** A response of the token endpoint to an exchange. */

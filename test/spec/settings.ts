@@ -71,6 +71,7 @@ const SETTINGS = {
   'one API deep': { onBehalfOf: true },
   'one person deep': { maxDelegationDepth: 1 },
   'with an actor always': { requireActor: true },
+  'read-only by default': { readOnly: true },
   'with required context': { requiredContext: ['ticketId'] },
   'with a context that every object has': { requiredContext: ['toString'] },
   'with a leeway': { replayLeeway: 10 },

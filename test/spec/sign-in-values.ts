@@ -103,6 +103,11 @@ const MAY_NOT: Named<Update> = {
     had: { impersonation_sessions_unended: true },
     changes: { impersonation_sessions_unended: undefined },
   },
+  'leave out that it obeys what is read-only': {
+    had: { impersonation_read_only: true },
+    changes: { impersonation_read_only: undefined },
+  },
+  'say that it obeys what is read-only': { changes: { impersonation_read_only: true } },
   'take an initiate_login_uri, though no session begins there': {
     changes: { initiate_login_uri: 'https://shop.example.com/other' },
   },
@@ -140,9 +145,18 @@ const updates = (title: string, all: Named<Update>, status: number): Rule =>
       expect(updated.status, updated.text).to.equal(status)
       const members = Object.keys(changes).join('|')
       if (status === 400)
-        expect(updated.body.error_description).to.match(new RegExp(`^(${members}) may (not|only)`))
+        expect(updated.body.error_description).to.match(
+          new RegExp(`^(${members}) (may (not|only)|is not for self-registered clients)`),
+        )
     }),
   )
+
+/** What only an administrator gives. */
+const GIVEN: Named<Metadata> = {
+  opened: { impersonation_sessions: 'https://shop.example.com/sign-in' },
+  unended: { impersonation_sessions_unended: true },
+  'read-only': { impersonation_read_only: true },
+}
 
 export const signInValues: readonly Rule[] = [
   ...Object.entries<Metadata>(OPENABLE).map(([name, metadata]) =>
@@ -172,21 +186,15 @@ export const signInValues: readonly Rule[] = [
       },
     ),
   ),
-  values('A3, by itself', { opened: {}, unended: { impersonation_sessions_unended: true } }, (changes) =>
-    registered({ ...changes }, undefined, async ({ status, body }) => {
+  values('A3, by itself', GIVEN, (changes) =>
+    registered({ impersonation_sessions: undefined, ...changes }, undefined, async ({ status, body }) => {
       expect([status, body.error]).to.deep.equal([400, 'invalid_client_metadata'])
     }),
   ),
-  values(
-    'A3, by an update',
-    {
-      opened: { impersonation_sessions: 'https://shop.example.com/sign-in' },
-      unended: { impersonation_sessions_unended: true },
-    },
-    (changes) =>
-      registered({ impersonation_sessions: undefined }, undefined, async (created, update) => {
-        expect([created.status, (await update(changes)).status]).to.deep.equal([201, 400])
-      }),
+  values('A3, by an update', GIVEN, (changes) =>
+    registered({ impersonation_sessions: undefined }, undefined, async (created, update) => {
+      expect([created.status, (await update(changes)).status]).to.deep.equal([201, 400])
+    }),
   ),
   rule(
     'A3, by a metadata document',

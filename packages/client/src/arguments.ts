@@ -15,15 +15,16 @@ type Members<Request> = Readonly<Record<keyof Request, true>>
 
 const ISSUE: Members<IssueRequest> = {
   ...{ userId: true, context: true, clientId: true, actorId: true },
-  ...{ resource: true, scope: true, expiresIn: true, use: true },
+  ...{ resource: true, scope: true, readOnly: true, expiresIn: true, use: true },
 }
 const ISSUE_SESSION: Members<IssueSessionRequest> = {
   ...{ userId: true, actorId: true, clientId: true },
-  ...{ context: true, scope: true, expiresIn: true },
+  ...{ context: true, scope: true, readOnly: true, expiresIn: true },
 }
 const LIST: Members<ListRequest> = {
   ...{ userId: true, actorId: true, clientId: true, createdBy: true, state: true },
-  ...{ live: true, replayed: true, withoutActor: true, createdAfter: true, createdBefore: true },
+  ...{ live: true, replayed: true, withoutActor: true, readOnly: true },
+  ...{ createdAfter: true, createdBefore: true },
   ...{ jti: true, ticketId: true, unacknowledged: true, limit: true, cursor: true },
 }
 const STOP: Members<StopRequest> = {

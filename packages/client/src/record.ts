@@ -52,6 +52,8 @@ export interface SubjectTokenRecord {
   readonly resource?: string | readonly string[]
   /** Before its use the constraint, afterwards the granted scopes. */
   readonly scope?: string
+  /** What comes of it is read-only. */
+  readonly readOnly?: true
   /** Once used: the constraints, each where it is not just what was granted. */
   readonly ceiling?: { readonly resource?: string | readonly string[]; readonly scope?: string }
   readonly createdAt: Seconds

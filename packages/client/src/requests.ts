@@ -21,6 +21,8 @@ export interface IssueRequest {
   readonly resource?: string | readonly string[]
   /** No scope outside this list is granted. */
   readonly scope?: string
+  /** What comes of it is read-only. Default: the provider's option `readOnly`. */
+  readonly readOnly?: boolean
   /** Life of the subject token, instead of the provider's default. */
   readonly expiresIn?: Seconds
   /** What it is for: an exchange at the token endpoint. The default. For a session, call `issueSession`. */
@@ -29,7 +31,7 @@ export interface IssueRequest {
 
 /** Who may open which application as whom. */
 export interface IssueSessionRequest
-  extends Pick<IssueRequest, 'userId' | 'context' | 'scope' | 'expiresIn'> {
+  extends Pick<IssueRequest, 'userId' | 'context' | 'scope' | 'readOnly' | 'expiresIn'> {
   /** The engineer, who opens it, and is not the user. */
   readonly actorId: string
   /** The application: a client that the provider's administrator has opened to sessions. */
@@ -66,6 +68,8 @@ export interface ListRequest {
   readonly replayed?: boolean
   /** Whether it was exchanged without an actor token. */
   readonly withoutActor?: boolean
+  /** Whether what comes of it is read-only. */
+  readonly readOnly?: boolean
   /** It was used more than once, or without an actor token, and no acknowledgement covers it. */
   readonly unacknowledged?: true
   /** From this time on. */
@@ -97,7 +101,7 @@ export type StopRequest = {
           readonly continuedBy?: never
         }
       | {
-          /** It goes on in the record `continuedBy`, of the same user. */
+          /** It goes on in the record `continuedBy`, of the same user, which is read-only where this one is. */
           readonly cause: 'continued'
           readonly continuedBy: string
         }

@@ -58,6 +58,7 @@ const COLUMNS: Readonly<Record<string, Column>> = {
   ticket: ({ context }) => ticketIn(context),
   reason: ({ context }) => reasonIn(context),
   scope: ({ scope }) => scope,
+  'read only': ({ readOnly }) => readOnly && 'yes',
   resource: ({ resource = [] }) => [resource].flat().join(' '),
   state: (record, now) => wordOf(record, now).toLowerCase(),
   'lasted (s)': lastedOf,
