@@ -1,4 +1,4 @@
-/** For an API: how old the status lists are that its verifier works with, for an alert (docs/operate.md). */
+/** For an API: how old the status lists are that its verifier works with, for an alert (docs/alerts.md). */
 import { metrics } from '@opentelemetry/api'
 import type { VerifierOptions } from '../packages/resource-server/src/index.ts' // yours: 'oidc-provider-impersonation-resource-server'
 

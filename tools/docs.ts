@@ -153,7 +153,7 @@ const TABLES: readonly Table[] = [
   { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: coreOptions },
   { page: 'docs/client.md', heading: 'Options', column: 'option', rows: clientOptions },
   { page: 'docs/resource-servers.md', heading: 'Options', column: 'option', rows: verifierOptions },
-  { page: 'docs/operate.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
+  { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },
   protocol('1.1 Options', 'option', named(Object.keys(resolveOptions({ store })))),
   protocol('2. Management API', 'route', routes()),

@@ -1,4 +1,4 @@
-/** The alert rules, over series that were recorded from real runs: what docs/operate.md says of each run, to the second. */
+/** The alert rules, over series that were recorded from real runs: what docs/alerts.md says of each run, to the second. */
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,13 +16,13 @@ import { ROOT, readPage } from '../../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
 
 const RULES = path.join(ROOT, 'docs/observability/alerts.yml')
-const PAGE = readPage('docs/operate.md')
+const PAGE = readPage('docs/alerts.md')
 const text = readFileSync(RULES, 'utf8')
 const ALERTS = [...text.matchAll(/- alert: (\w+)/g)].map(([, name = '']) => name)
 
 /** What the page says: when each alert fires, in seconds after the fault began. The others never do. */
 const told = new Map(
-  rowsOf(sectionOf(PAGE, 'Alerts')).map(([run = '', fires = '']) => [
+  rowsOf(sectionOf(PAGE, 'When they fire')).map(([run = '', fires = '']) => [
     codeOf(run).at(-1) ?? '',
     new Map(
       [...fires.matchAll(/`(\w+)` (\d+) s/g)].map(([, alert = '', seconds]) => [alert, Number(seconds)]),

@@ -9,7 +9,7 @@ import { exchange, issue, keptToken } from '../../../fixtures/requests.ts'
 import { askList } from '../../../fixtures/status-lists.ts'
 import { AccessDenied } from '../../../src/index.ts'
 
-/** docs/operate.md promises it. */
+/** docs/alerts.md promises it. */
 const MOST = 12
 
 /** Prepares something, and returns what is to be measured. */

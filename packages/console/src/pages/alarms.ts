@@ -164,7 +164,7 @@ function laterOf(after: Seconds): string {
   return `${countOf(Math.floor(count), unit)} later`
 }
 
-/** What to do when it happens, in the order of docs/operate.md. */
+/** What to do when it happens, in the order of docs/alerts.md. */
 const TO_DO = {
   replayed: [
     'The same application within seconds is usually a double click, or a retry after a lost response. Its developers must request a new subject token instead of sending one again.',

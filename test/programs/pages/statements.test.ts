@@ -1,4 +1,4 @@
-/** What docs/sizes.md tells a database administrator to type, on a migrated database. */
+/** What docs/operate.md and docs/retention.md tell a database administrator to type, on a migrated database. */
 import { expect } from 'chai'
 import { DATABASES, openDatabase } from '../../../fixtures/databases.ts'
 import { startDeployment } from '../../../fixtures/deployment.ts'
@@ -7,10 +7,13 @@ import { readPage } from '../../../fixtures/markdown.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
 
-const BLOCKS = [...readPage('docs/sizes.md').matchAll(/^ *```sql\n(.*?)^ *```/gms)]
-const SQL = BLOCKS.flatMap(([, code = '']) => code.split(';')).filter((one) => one.trim() !== '')
+const PAGES = `${readPage('docs/operate.md')}${readPage('docs/retention.md')}`
+const BLOCKS = [...PAGES.matchAll(/^ *```sql\n(.*?)^ *```/gms)]
+const SQL = BLOCKS.flatMap(([, code = '']) => code.split(';')).filter((one) =>
+  /^\s*(ALTER|REINDEX|UPDATE)/.test(one),
+)
 
-describe('docs: sizes', () => {
+describe('docs: what an administrator types', () => {
   it('have statements to try', () => expect(SQL).to.have.length(4))
 
   for (const kind of DATABASES) {
