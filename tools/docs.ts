@@ -1,7 +1,7 @@
 /**
  * Tables of the pages that name what the code has: options, metrics, routes, fields, members, claims, columns, indexes and events.
  * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
- * for a person to fill in. With `--check` it fails where a table differs, or still has `…`, and where docs/conformance.md
+ * for a person to fill in. With `--check` it fails where a table differs, or still has `…`, and where docs/contributing/conformance.md
  * names a test that there is not.
  */
 import { writeFileSync } from 'node:fs'
@@ -222,11 +222,11 @@ for (const [page, text] of pages) {
     process.exitCode = 1
   }
 }
-for (const [, file = '', title = ''] of readPage('docs/conformance.md').matchAll(
-  /\]\(\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/gm,
+for (const [, file = '', title = ''] of readPage('docs/contributing/conformance.md').matchAll(
+  /\]\(\.\.\/\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/gm,
 ))
   if (!readPage(file).includes(title)) {
-    console.error(`docs/conformance.md names "${title}", which ${file} does not have`)
+    console.error(`docs/contributing/conformance.md names "${title}", which ${file} does not have`)
     process.exitCode = 1
   }
 await endRun()

@@ -47,7 +47,7 @@ describe('suite: this plugin', () => {
 })
 
 describe('suite: a hand-written grant', () => {
-  it('fails the checks that docs/suite.md lists, and no others', async () => {
+  it('fails the checks that docs/contributing/suite.md lists, and no others', async () => {
     const report = await reportOf(tutorial)
     const failed = Object.fromEntries(
       report.results
@@ -55,6 +55,6 @@ describe('suite: a hand-written grant', () => {
         .map(({ check }) => [check.id, check.level]),
     )
     expect(failed).to.deep.equal(tableOf('hand-written grant'))
-    expect(readPage('docs/suite.md')).to.include(`${idsOf(report, 'passed').length} checks pass`)
+    expect(readPage('docs/contributing/suite.md')).to.include(`${idsOf(report, 'passed').length} checks pass`)
   })
 })

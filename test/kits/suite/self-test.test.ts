@@ -27,8 +27,8 @@ describe('suite: self-test', () => {
     })
   }
 
-  it('is what docs/suite.md says', () => {
-    const page = readPage('docs/suite.md').replaceAll(/\s+/g, ' ')
+  it('is what docs/contributing/suite.md says', () => {
+    const page = readPage('docs/contributing/suite.md').replaceAll(/\s+/g, ' ')
     const rows = [...page.matchAll(/\| ([a-z-]+) \| (\d+) \| (\d+) \|/g)]
     const told = rows.map(([, area = '', checks, mistakes]) => [area, [Number(checks), Number(mistakes)]])
     expect(Object.fromEntries(told)).to.deep.equal(areas())

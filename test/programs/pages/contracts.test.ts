@@ -1,4 +1,4 @@
-/** The suites of docs/stores.md and docs/adapter.md: they run in Node's own test runner. */
+/** The suites of docs/stores.md: they run in Node's own test runner. */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
@@ -7,7 +7,7 @@ import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 
 const SUITES = {
   'my-store.test.ts': 'docs/stores.md',
-  'my-adapter.test.ts': 'docs/adapter.md',
+  'my-adapter.test.ts': 'docs/stores.md',
 }
 
 describe('docs: suites for a store and an adapter', () => {
