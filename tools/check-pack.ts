@@ -10,7 +10,6 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'oidc-provider-impersonation': [
     'CHANGELOG.md',
     'SECURITY.md',
-    'tools/bench/README.md',
     // Without the pages for those who have the repository.
     ...globSync('docs/!(README).md'),
     'docs/observability/alerts.yml',

@@ -1,4 +1,4 @@
-/** `npm run bench`: see tools/bench/README.md. */
+/** `npm run bench`: see docs/contributing/bench.md. */
 
 import { endRun } from '../../fixtures/end-of-run.ts'
 import { measureFacts } from './facts.ts'

@@ -10,7 +10,6 @@ const PAGES = [
   'SECURITY.md',
   '.github/CONTRIBUTING.md',
   'CHANGELOG.md',
-  'tools/bench/README.md',
   ...globSync(['packages/*/README.md', 'docs/contributing/*.md'], { cwd: ROOT }),
   ...DOCS,
 ]
