@@ -17,8 +17,19 @@ describe('a sign-in as the user', () => {
     const logs = [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : ''))
     const [{ token, seen, id, idToken, userinfo, live, ...end }] = await once(child, 'message')
     child.disconnect()
-    expect(idToken).to.deep.include({ sub: 'alice', act: { sub: 'bob' }, sid: `imp_${id}`, nonce: 'a-nonce' })
-    expect(userinfo).to.deep.equal({ sub: 'alice', act: { sub: 'bob' }, email: 'alice@example.com' })
+    expect(idToken).to.deep.include({
+      sub: 'alice',
+      act: { sub: 'bob' },
+      sid: `imp_${id}`,
+      read_only: false,
+      nonce: 'a-nonce',
+    })
+    expect(userinfo).to.deep.equal({
+      sub: 'alice',
+      act: { sub: 'bob' },
+      read_only: false,
+      email: 'alice@example.com',
+    })
     expect(live).to.have.length(1)
     expect(live[0]).to.include({ id, use: 'session', usedBy: 'shop', scope: 'openid profile' })
     expect(live[0].session).to.include({ logout: 'pending' })

@@ -114,11 +114,11 @@ describe('the option sessions', () => {
     expect(configured({ scopes: ['openid'], issueRefreshToken }).issueRefreshToken).to.be.a('function')
   })
 
-  it('adds none to the response types that a deployment lists, and act to openid', () => {
+  it('adds none to the response types that a deployment lists, and act and read_only to openid', () => {
     const given = configured({ responseTypes: ['code'], claims: { openid: ['sub', 'act', 'name'] } })
     expect(given.responseTypes).to.deep.equal(['code', 'none'])
-    expect(given.claims?.openid).to.deep.equal(['sub', 'act', 'name'])
+    expect(given.claims?.openid).to.deep.equal(['sub', 'act', 'name', 'read_only'])
     expect(configured().responseTypes).to.equal(undefined)
-    expect(configured().claims?.openid).to.deep.equal(['sub', 'act'])
+    expect(configured().claims?.openid).to.deep.equal(['sub', 'act', 'read_only'])
   })
 })
