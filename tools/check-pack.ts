@@ -1,8 +1,8 @@
-/** Each package holds what its users need, and nothing else, and no link of its pages leads nowhere. */
+/** Each package holds what its users need, and nothing else. */
 import { execFileSync } from 'node:child_process'
-import { globSync, readFileSync, statSync } from 'node:fs'
+import { globSync, statSync } from 'node:fs'
 import path from 'node:path'
-import { PACKAGES, REPOSITORY, readManifest } from '../fixtures/packed-package.ts'
+import { PACKAGES, readManifest } from '../fixtures/packed-package.ts'
 
 const ALWAYS = ['LICENSE', 'README.md', 'package.json']
 /** Besides these and `dist/`. */
@@ -10,8 +10,6 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   'oidc-provider-impersonation': [
     'CHANGELOG.md',
     'SECURITY.md',
-    // Without the pages for those who have the repository.
-    ...globSync('docs/!(README).md'),
     'docs/observability/alerts.yml',
     'docs/openapi.json',
   ],
@@ -31,8 +29,8 @@ for (const [name, folder] of PACKAGES) {
   const { size = 0, files = [] } = packs.find((pack) => pack.name === name) ?? {}
   const held = files.map((file) => file.path)
   checkContents(name, folder, held)
-  for (const page of held.filter((file) => file.endsWith('.md'))) checkLinks(name, folder, page, held)
   console.log(`${name}: ${held.length} files, ${Math.round(size / 1000)} kB`)
+  if (size > 300_000) faults.push(`${name} must not be larger than 300 kB`)
 }
 
 function checkContents(name: string, folder: string, held: readonly string[]): void {
@@ -48,17 +46,6 @@ function checkContents(name: string, folder: string, held: readonly string[]): v
     faults.push(`${name} holds ${file}, which its users do not need`)
   for (const file of [...expected, ...entries, ...Object.values(bin)].map((file) => path.normalize(file)))
     if (!held.includes(file)) faults.push(`${name} lacks ${file}`)
-}
-
-/** Pictures are shown from the repository. */
-function checkLinks(name: string, folder: string, page: string, held: readonly string[]): void {
-  const text = readFileSync(path.join(folder, page), 'utf8').replace(/^```.*?^```$/gms, '')
-  for (const [, link = ''] of text.matchAll(/(?:\]\(|(?:href|src|srcset)=")([^)"#:\s]+)(?=[)"#])/g)) {
-    const target = path.join(path.dirname(page), link)
-    if (held.includes(target) || target.endsWith('.png')) continue
-    const absolute = `${REPOSITORY}/blob/main/${path.join(folder, target)}`
-    faults.push(`${name} does not hold what ${page} links to, ${link}: write ${absolute}`)
-  }
 }
 
 const banner = statSync('packages/banner/src/banner.js').size

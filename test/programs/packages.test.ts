@@ -1,18 +1,12 @@
 /** The packages as npm publishes them: one version, and each works with what it depends on and nothing else. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, globSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { ROOT, readPage } from '../../fixtures/markdown.ts'
-import {
-  installPacked,
-  PACKAGES,
-  REPOSITORY,
-  type ReadersFolder,
-  readManifest,
-} from '../../fixtures/packed-package.ts'
+import { readPage } from '../../fixtures/markdown.ts'
+import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
+import { copyRepository } from '../../tools/copy.ts'
 
 const run = promisify(execFile)
 
@@ -25,39 +19,35 @@ describe('packages', () => {
     }
   })
 
-  it('name the repository in which they are, or npm publishes none: it compares that with who sends them', () => {
-    for (const folder of PACKAGES.values()) {
-      const { repository, homepage, bugs } = readManifest(folder)
-      const { type, url } = readManifest('.').repository
-      expect(repository, folder).to.deep.equal({ type, url, ...(folder !== '.' && { directory: folder }) })
-      expect(url).to.equal(`git+${REPOSITORY}.git`)
-      expect(bugs, folder).to.equal(`${REPOSITORY}/issues`)
-      expect(homepage.split('#')[0], folder).to.match(new RegExp(`^${REPOSITORY}(/|$)`))
-    }
-  })
-
-  it('are not published while the repository has no address', async () => {
-    const text = readPage('.github/workflows/release.yml')
-    const [, step = ''] = /address of the repository is known\n +run: "(.*)"\n/.exec(text) ?? []
-    const isKnown = await run('bash', ['-ec', step], { cwd: ROOT }).then(
-      () => true,
-      ({ code, stderr }) => code !== 1 || stderr !== '',
-    )
-    expect(step).to.match(/^! grep -rn/)
-    expect(isKnown).to.equal(!REPOSITORY.includes('/OWNER/'))
-  })
-
-  it('have their address filled in by the command of CONTRIBUTING, everywhere', async () => {
-    const [command = ''] = /^git grep .*sed -i .*$/m.exec(readPage('.github/CONTRIBUTING.md')) ?? []
-    const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-address-'))
+  it('name the repository that publishes them, and link to the files of their tag', async () => {
+    const folder = copyRepository('release')
     try {
-      await run('git', ['clone', '--quiet', ROOT, folder])
-      await run('bash', ['-ec', command], { cwd: folder })
-      // Nothing found is an error of git.
-      const { stdout: left } = await run('git', ['grep', 'github.com/[O]WNER/'], { cwd: folder }).catch(
-        (nothing) => nothing,
-      )
-      expect(left).to.equal('')
+      const [, step = ''] =
+        /what is packed\n +run: (.*)\n/.exec(readPage('.github/workflows/release.yml')) ?? []
+      const { version } = readManifest('.')
+      const origin = {
+        GITHUB_SERVER_URL: 'https://github.com',
+        GITHUB_REPOSITORY: 'you/some-repository',
+        GITHUB_REF_NAME: `v${version}`,
+      }
+      await run('bash', ['-ec', step], { cwd: folder, env: { ...process.env, ...origin } })
+      const address = 'https://github.com/you/some-repository'
+      for (const place of PACKAGES.values()) {
+        const manifest = JSON.parse(readFileSync(path.join(folder, place, 'package.json'), 'utf8'))
+        const directory = place === '.' ? {} : { directory: place }
+        expect(manifest.repository).to.deep.equal({ type: 'git', url: `git+${address}.git`, ...directory })
+      }
+      for (const page of globSync(['{README,SECURITY,CHANGELOG}.md', 'packages/*/README.md'], {
+        cwd: folder,
+      })) {
+        const text = readFileSync(path.join(folder, page), 'utf8').replace(/^```.*?^```$/gms, '')
+        for (const [, link = ''] of text.matchAll(/(?:\]\(|(?:href|src|srcset)=")([^)"\s]+)/g)) {
+          const [, file] = new RegExp(`^${address}/(?:blob|tree|raw)/v${version}/([^#]+)`).exec(link) ?? []
+          if (file) expect(existsSync(path.join(folder, file)), link).to.equal(true)
+          else expect(link).to.match(/^(#|https?:)/)
+          expect(link).not.to.include('/main/')
+        }
+      }
     } finally {
       rmSync(folder, { recursive: true })
     }

@@ -777,7 +777,7 @@ const longLists = [
 ]
 
 /** Of the console, and of the pages of this package. */
-const OWN = /^(\/impersonations([/?].*)?|#main|https:\/\/github\.com\/OWNER\/.*)$/
+const OWN = /^(\/impersonations([/?].*)?|#main)$/
 const NO_ADDRESSES = [
   ...['javascript:alert(1)', ' javascript:alert(1)', 'JAVASCRIPT:alert(1)', 'java\nscript:alert(1)'],
   ...[

@@ -3,7 +3,6 @@ import { existsSync, globSync } from 'node:fs'
 import path from 'node:path'
 import { expect } from 'chai'
 import { blocksOf, DOCS, ROOT, readPage } from '../../../fixtures/markdown.ts'
-import { REPOSITORY } from '../../../fixtures/packed-package.ts'
 
 const PAGES = [
   'README.md',
@@ -32,8 +31,7 @@ function anchorsOf(text: string): Set<string> {
 /** What is wrong with a link on this page. `undefined` if it has a target. */
 function fault(page: string, link: string): string | undefined {
   const [target = '', anchor] = link.split('#')
-  const inFolder = target === '' ? page : path.join(path.dirname(page), target)
-  const file = target.startsWith(ON_GITHUB) ? target.slice(ON_GITHUB.length) : inFolder
+  const file = target === '' ? page : path.join(path.dirname(page), target)
   if (!existsSync(path.join(ROOT, file))) return `${link}: there is no ${file}`
   if (anchor === undefined) return undefined
   if (!anchorsOf(readPage(file)).has(anchor)) return `${link}: no heading of ${file} is called that`
@@ -43,10 +41,7 @@ function fault(page: string, link: string): string | undefined {
 const linksOf = (text: string): string[] =>
   [...withoutBlocks(text).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
 
-/** Links out of what a package holds are absolute, and begin like this. */
-const ON_GITHUB = `${REPOSITORY}/blob/main/`
-
-const isLocal = (link: string): boolean => !/^[a-z]+:/.test(link) || link.startsWith(ON_GITHUB)
+const isLocal = (link: string): boolean => !/^[a-z]+:/.test(link)
 
 describe('docs: links', () => {
   for (const page of PAGES) {
@@ -70,7 +65,7 @@ describe('docs: links', () => {
 
   it('of the README name every page, because people do not see the index first', () => {
     for (const page of DOCS.filter((file) => file !== 'docs/README.md'))
-      expect(linksOf(readPage('README.md')).map((link) => link.replace(ON_GITHUB, ''))).to.include(page)
+      expect(linksOf(readPage('README.md'))).to.include(page)
   })
 })
 
