@@ -63,7 +63,7 @@ export function showQuestion(ctx: Context, question: Question): void {
   )
   const body = html`<h1>Open ${isolated(application)} as ${isolated(user.name)}?</h1>
 <dl>${row('You are', person(actor))}${row('You will be', person(user))}${row('Application', isolated(application))}
-${row('You may', readOnly ? 'Read only' : 'Change things')}${row('Ends', minutes === 1 ? 'after one minute at the latest' : `after ${minutes} minutes at the latest`)}${because}</dl>
+${row('Access', readOnly ? 'Read only' : html`<b class="changes">Can change things</b>`)}${row('Ends', minutes === 1 ? 'after one minute at the latest' : `after ${minutes} minutes at the latest`)}${because}</dl>
 <p>The application will show you what ${isolated(user.name)} sees. What you do there is on the record as yours.</p>
 ${isUnended && html`<p class="warning">This application cannot be told when that time is over, or when someone stops you. Sign out of it when you have finished.</p>`}
 <form method="post" action="${action}"><input type="hidden" name="sealed" value="${sealed}">

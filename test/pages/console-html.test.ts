@@ -183,6 +183,8 @@ describe('console: the numbers of Now', () => {
   })
 })
 
+const CHANGES = ' <b class="changes">Can change things</b>'
+
 describe('console: words', () => {
   const NOW = Date.UTC(2026, 10, 21, 20, 10, 48) / 1000
 
@@ -236,11 +238,11 @@ describe('console: words', () => {
     }
     const cell = (changes: object) => String(stateCell({ ...record, ...changes }, NOW, people))
     expect(cell({})).to.equal(
-      `<b class="pill alarm">Used again</b> <small data-until="${NOW + 184}">3:04</small>`,
+      `<b class="pill alarm">Used again</b> <small data-until="${NOW + 184}">3:04</small>${CHANGES}`,
     )
     const revocation = { cause: 'console', by: 'dora', reason: 'wrong customer' }
     expect(cell({ state: 'revoked', revokedAt: NOW - 60, revocation })).to.equal(
-      '<b class="pill alarm">Used again</b> <small>1:00</small>',
+      `<b class="pill alarm">Used again</b> <small>1:00</small>${CHANGES}`,
     )
   })
 })

@@ -88,6 +88,14 @@ const LEFT = '<small data-until>2:04</small>'
 const CANNOT = '<small>cannot be ended, expires at 12:03:04</small>'
 const cannotEnd = (text: string) => `${text}. <b class="alarm">It cannot be ended, expires at 12:03:04</b>`
 const SESSION = ' <small>session</small>'
+const CHANGES = ' <b class="changes">Can change things</b>'
+const READS = ' <small>Read only</small>'
+/** Once, and not the other. */
+const says = (said: string): Step =>
+  answer(({ response }) => {
+    expect(response.text.match(/Can change things|Read only/g)).to.have.length(1)
+    expect(response.text).to.include(said)
+  })
 
 /** A record that was used, and stopped at noon. */
 const STOPS: Named<readonly [Written['revocation'], pill: string, happened: string]> = {
@@ -229,7 +237,7 @@ const STATES: Named<State> = {
 const states = [
   values('C23, a state', STATES, ([given, pill, beside, ...happened]) => {
     const [, tone = '', word = ''] = /^(\w+): (.*)/.exec(pill) ?? []
-    const cell = `<b class="pill ${tone}">${word}</b> ${beside}`
+    const cell = `<b class="pill ${tone}">${word}</b> ${beside}${CHANGES}`
     const mayChange = happened.some((text) => text.startsWith('future'))
     return [
       atNoon,
@@ -256,6 +264,22 @@ const states = [
       changesNothing,
     ]
   }),
+  values<readonly [record: Written, said: string]>(
+    'R12',
+    {
+      'not used': [UNUSED, CHANGES],
+      live: [LIVE, CHANGES],
+      'not used, and read-only': [{ ...UNUSED, readOnly: true }, READS],
+      'live, and read-only': [{ ...LIVE, readOnly: true }, READS],
+      'a session that is read-only': [{ ...sessionFor(184), readOnly: true }, READS],
+    },
+    ([record, said]) => [
+      atNoon,
+      written(record),
+      [RECORD, HISTORY].map((path) => [opens(path), says(said)]),
+      changesNothing,
+    ],
+  ),
 ]
 
 /** Details of a record beside its user, backend and id. */
@@ -578,7 +602,7 @@ const personLink = (name: string, id: string, text = id) =>
 const stopLink = (who: string) =>
   `<a class="danger" href="/impersonations/ID#stop" aria-label="Stop ${who} viewing USER">Stop</a>`
 const USER = personLink('userId', 'USER')
-const LIVE_CELL = '<b class="pill live">Live</b> <small data-until>3:04</small>'
+const LIVE_CELL = `<b class="pill live">Live</b> <small data-until>3:04</small>${CHANGES}`
 /** A ticket, the reason, and how the row shows them. */
 type Said = readonly [context: Written['context'], ticket: string, why: string, given?: Step]
 const TO_TICKET = 'https://tickets.example.com/1'

@@ -537,6 +537,24 @@ declareCells('R', [
       READ_ONLY,
     ),
   ),
+  values(
+    'R12, at the door',
+    {
+      'read-only': [READ_ONLY, '<dd>Read only</dd>'],
+      'not read-only': [{}, '<dd><b class="changes">Can change things</b></dd>'],
+    } as const,
+    ([members, said]) =>
+      unspent(
+        async (scene) => {
+          const { status, text } = await shown(scene, await scene.signedIn(), scene.token)
+          expect(status, text).to.equal(200)
+          expect(text.match(/Can change things|Read only/g)).to.have.length(1)
+          expect(text).to.include(`<dt>Access</dt>${said}`)
+        },
+        OBEYS,
+        members,
+      ),
+  ),
   rule(
     'R11 A30',
     armed(

@@ -55,14 +55,18 @@ function kindOf(record: SubjectTokenRecord, now: Seconds): keyof typeof STATES {
 /** The words of the pages, of the CSV, and of the support desk of the example. */
 export const wordOf = (record: SubjectTokenRecord, now: Seconds): string => STATES[kindOf(record, now)][1]
 
-/** A pill, and beside it how long it lasted, for how much longer it lives, or until when it can be used. */
+/** A pill; beside it how long it lasted, for how much longer it lives, or until when it can be used; what could be done. */
 export function stateCell(record: SubjectTokenRecord, now: Seconds, people: People): Html {
   const kind = kindOf(record, now)
   const [tone, word] = STATES[kind]
   const { revocation: { by } = {} } = record
   const who = kind === 'stopped' && by !== undefined && html` by ${people.short(by)}`
-  return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}${sessionOf(record)}`
+  return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}${sessionOf(record)} ${mayOf(record)}`
 }
+
+/** What the engineer may do there: a warning unless the record says that nothing can be changed. */
+const mayOf = ({ readOnly }: SubjectTokenRecord): Html =>
+  readOnly === true ? html`<small>Read only</small>` : html`<b class="changes">Can change things</b>`
 
 /** The mark of a session: in red where its application goes on, or may do so. */
 function sessionOf({ session }: SubjectTokenRecord): Value {
