@@ -78,7 +78,7 @@ export interface Impersonation {
 
   /**
    * What the management API does, without a request: to issue, list, show, stop and acknowledge from the process of the
-   * provider, for pages and jobs of your own. docs/records.md has one.
+   * provider, for pages and jobs of your own. docs/support-tool.md has one.
    *
    * @example
    * const { items } = await impersonation.records.list({ userId, live: true })

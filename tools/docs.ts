@@ -151,7 +151,7 @@ const verifierOptions = options(ofVerifier({ issuer: 'https://a', audience: 'htt
 
 const TABLES: readonly Table[] = [
   { page: 'docs/reference.md', heading: 'Options', column: 'option', rows: coreOptions },
-  { page: 'docs/client.md', heading: 'Options', column: 'option', rows: clientOptions },
+  { page: 'docs/support-tool.md', heading: 'Options', column: 'option', rows: clientOptions },
   { page: 'docs/resource-servers.md', heading: 'Options', column: 'option', rows: verifierOptions },
   { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },

@@ -82,8 +82,9 @@ function claimsOf(): string[] {
 
 function requestsOf(): string[] {
   const told = (method: string) =>
-    new RegExp(`^\\| \`${method}\\(\\{ (.*?) \\}`, 'm').exec(readPage('docs/client.md'))?.[1]?.split(', ') ??
-    []
+    new RegExp(`^\\| \`${method}\\(\\{ (.*?) \\}`, 'm')
+      .exec(readPage('docs/support-tool.md'))?.[1]
+      ?.split(', ') ?? []
   return [
     assertion('Is<keyof IssueRequest', told('issue')),
     assertion('Is<keyof ExchangeRequest', told('exchange')),
