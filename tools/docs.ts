@@ -222,8 +222,8 @@ for (const [page, text] of pages) {
     process.exitCode = 1
   }
 }
-for (const [, file = '', title = ''] of readPage('docs/contributing/conformance.md').matchAll(
-  /\]\(\.\.\/\.\.\/((?:test|packages)\/[^)]+)\): `([^`]+)` \|$/gm,
+for (const [, title = '', file = ''] of readPage('docs/contributing/conformance.md').matchAll(
+  /\[([^\]]+)\]\(\.\.\/\.\.\/((?:test|packages)\/[^)]+)\)/g,
 ))
   if (!readPage(file).includes(title)) {
     console.error(`docs/contributing/conformance.md names "${title}", which ${file} does not have`)
