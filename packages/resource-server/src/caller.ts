@@ -1,5 +1,5 @@
 /** Who calls, for whom, and through what: what an access token says about people and APIs. */
-import { type Claims, readCoreClaims } from './claims.ts'
+import { type Claims, readCoreClaims, saysReadOnly } from './claims.ts'
 import { Refused } from './errors.ts'
 import { isObject, isText } from './json.ts'
 import type { Seconds } from './time.ts'
@@ -25,6 +25,8 @@ export interface Caller {
    * API in `act` alone is not an impersonation.
    */
   readonly impersonated: boolean
+  /** Whether nothing may be changed by this token (`read_only`). `verify` refuses what writes; `assertMayWrite` does in a route. */
+  readonly readOnly: boolean
   /** The application the token was issued to. */
   readonly clientId: string
   readonly scopes: readonly string[]
@@ -51,6 +53,7 @@ export function readCaller(claims: Claims, clockTolerance: Seconds): Caller {
     actors: people,
     through,
     impersonated: actor !== undefined || status !== undefined,
+    readOnly: saysReadOnly(claims),
     clientId,
     scopes,
     expiresAt: exp,

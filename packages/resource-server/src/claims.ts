@@ -28,4 +28,7 @@ export function readCoreClaims(claims: Claims, clockTolerance: Seconds): CoreCla
   return { sub, clientId: client_id, exp, scopes: scope.split(' ').filter((name) => name !== '') }
 }
 
+/** Any value but `false` counts as `true` (docs/protocol.md §11, R4). */
+export const saysReadOnly = ({ read_only }: Claims): boolean => read_only !== undefined && read_only !== false
+
 const isTime = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)

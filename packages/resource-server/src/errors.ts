@@ -48,7 +48,7 @@ export class Unauthorized extends ResourceServerError {
   readonly status = 401
 }
 
-/** 403: the token is valid, and not enough for this: a scope is missing, or someone acts for the user. */
+/** 403: the token is valid, and not enough for this: a scope is missing, it is read-only, or someone acts for the user. */
 export class Forbidden extends ResourceServerError {
   override readonly name = 'Forbidden'
   readonly status = 403
@@ -125,10 +125,15 @@ export function unauthorized(
 }
 
 /** `scope` is one RFC 6749 scope name, which has no character that could end the challenge. */
-export function insufficientScope(scope: string, scheme: Scheme): Forbidden {
+export const insufficientScope = (scope: string, scheme: Scheme): Forbidden =>
+  insufficient(`the access token lacks the scope ${scope}`, scheme, `, scope="${scope}"`)
+
+/** No scope would help: the challenge names none. */
+export const readOnlyRefused = (scheme: Scheme): Forbidden => insufficient('the token is read-only', scheme)
+
+function insufficient(error_description: string, scheme: Scheme, more = ''): Forbidden {
   const error = 'insufficient_scope'
-  const error_description = `the access token lacks the scope ${scope}`
-  const challenge = `${scheme} error="${error}", error_description="${error_description}", scope="${scope}"`
+  const challenge = `${scheme} error="${error}", error_description="${error_description}"${more}`
   return new Forbidden({
     error,
     error_description,

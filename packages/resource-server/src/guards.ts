@@ -1,6 +1,6 @@
 /** What a route asks of its caller, beyond a valid token. */
 import type { Caller } from './caller.ts'
-import { accessDenied, insufficientScope } from './errors.ts'
+import { accessDenied, insufficientScope, readOnlyRefused, type Scheme } from './errors.ts'
 import { isObject } from './json.ts'
 
 /**
@@ -19,8 +19,7 @@ export function assertScope(caller: Caller, scope: string): void {
   if (typeof scope !== 'string' || !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)) {
     throw new TypeError('assertScope takes one scope name')
   }
-  const { scopes, claims } = caller
-  if (!scopes.includes(scope)) throw insufficientScope(scope, claims.cnf === undefined ? 'Bearer' : 'DPoP')
+  if (!caller.scopes.includes(scope)) throw insufficientScope(scope, schemeOfCaller(caller))
 }
 
 /**
@@ -39,27 +38,28 @@ export function assertInPerson(caller: Caller): void {
   if (caller.impersonated) throw accessDenied('only the user can do this')
 }
 
-const READING = ['GET', 'HEAD', 'OPTIONS']
-
 /**
- * Lets people who act for the user look, and change nothing: an impersonated caller passes with GET, HEAD and OPTIONS,
- * everyone else with any method.
+ * For what hides in a route that reads as well, such as a mutation of GraphQL or a message of a socket: refuses every caller
+ * whose token is read-only.
  *
- * @param method The method of the request, as it came.
- * @throws {Forbidden} `access_denied`.
+ * @throws {Forbidden} `insufficient_scope`, as `verify` does.
  * @throws {TypeError} for anything but a caller.
  * @example
  * ```ts
- * assertReadOnly(caller, request.method) // once, in front of all routes
+ * const caller = await verify(request, { effect: 'read' }) // POST /graphql
+ * if (operation === 'mutation') assertMayWrite(caller)
  * ```
  */
-export function assertReadOnly(caller: Caller, method: string): void {
+export function assertMayWrite(caller: Caller): void {
   assertCaller(caller)
-  if (caller.impersonated && !READING.includes(method)) throw accessDenied('only the user can change this')
+  if (caller.readOnly) throw readOnlyRefused(schemeOfCaller(caller))
 }
 
-/** A forgotten `await` would make everyone a caller that is not impersonated. */
+const schemeOfCaller = ({ claims }: Caller): Scheme => (claims.cnf === undefined ? 'Bearer' : 'DPoP')
+
+/** A forgotten `await` would make everyone a caller that is neither impersonated nor read-only. */
 function assertCaller(caller: unknown): void {
-  if (isObject(caller) && typeof caller.impersonated === 'boolean' && Array.isArray(caller.scopes)) return
+  const { impersonated, readOnly, scopes } = isObject(caller) ? caller : {}
+  if (typeof impersonated === 'boolean' && typeof readOnly === 'boolean' && Array.isArray(scopes)) return
   throw new TypeError('a guard takes the caller that verify() resolved to')
 }

@@ -9,8 +9,8 @@ export {
   type ResourceServerError,
   Unauthorized,
 } from './errors.ts'
-export { assertInPerson, assertReadOnly, assertScope } from './guards.ts'
+export { assertInPerson, assertMayWrite, assertScope } from './guards.ts'
 export type { StatusListReport, VerifierOptions } from './options.ts'
-export type { ApiRequest, NodeRequest, WebRequest } from './request.ts'
+export type { ApiRequest, Effect, NodeRequest, WebRequest } from './request.ts'
 export type { Seconds } from './time.ts'
-export { createVerifier, type Verifier } from './verifier.ts'
+export { createVerifier, type Verifier, type VerifyOptions } from './verifier.ts'

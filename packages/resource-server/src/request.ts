@@ -1,4 +1,4 @@
-/** What a request presents: a token by RFC 6750 §2.1 or RFC 9449 §7.1, and what its proof is about. */
+/** What a request presents: a token by RFC 6750 §2.1 or RFC 9449 §7.1, what its proof is about, and whether it writes. */
 import { Refused, type Scheme } from './errors.ts'
 import { isObject } from './json.ts'
 
@@ -59,11 +59,32 @@ export const schemeOfRequest = (request: ApiRequest): Scheme =>
   schemeOf(header(request, 'authorization')?.slice(0, 4) ?? '')
 
 function header(request: ApiRequest, name: string): string | undefined {
-  const value = isWebRequest(request) ? request.headers.get(name) : request.headers[name]
+  const value = headerValue(request, name)
   return typeof value === 'string' ? value : undefined
 }
 
+const headerValue = (request: ApiRequest, name: string) =>
+  isWebRequest(request) ? (request.headers.get(name) ?? undefined) : request.headers[name]
+
+const has = (request: ApiRequest, name: string): boolean => headerValue(request, name) !== undefined
+
 const isWebRequest = (request: ApiRequest): request is WebRequest => typeof request.headers.get === 'function'
+
+/** What a request does to what the API keeps. */
+export type Effect = 'read' | 'write'
+
+/** The safe methods (RFC 9110 §9.2.1). Methods are case-sensitive. */
+const READING: readonly unknown[] = ['GET', 'HEAD', 'OPTIONS', 'TRACE']
+const OVERRIDES = ['x-http-method-override', 'x-http-method', 'x-method-override']
+
+/** Whether a request changes something, as far as its method and headers tell. `effect` is what its route does. */
+export function isWrite(request: ApiRequest, effect?: Effect): boolean {
+  // Whatever the route does: someone behind may still read the method from it, and take another route.
+  if (OVERRIDES.some((name) => has(request, name))) return true
+  if (effect !== undefined) return effect !== 'read'
+  // What follows an upgrade has no method.
+  return !READING.includes(request.method) || has(request, 'upgrade')
+}
 
 /**
  * The URL that a proof has to name, without query and fragment (RFC 9449 §4.3); `undefined` where the request does not

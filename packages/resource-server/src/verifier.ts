@@ -2,21 +2,34 @@ import { PROOF_ALGORITHMS } from './algorithms.ts'
 import { type Caller, readCaller } from './caller.ts'
 import { issuerOf } from './discovery.ts'
 import { assertSender } from './dpop.ts'
-import { Refused, unauthorized } from './errors.ts'
+import { Refused, readOnlyRefused, unauthorized } from './errors.ts'
 import { sender } from './http.ts'
 import { introspector } from './introspection.ts'
 import { jwtVerifier } from './jwt.ts'
 import { resolveOptions, type VerifierOptions } from './options.ts'
-import { type ApiRequest, readPresented, schemeOfRequest } from './request.ts'
+import { type ApiRequest, type Effect, isWrite, readPresented, schemeOfRequest } from './request.ts'
 import { readStatus, statusLists } from './status-lists.ts'
 
+/** What is known of the route that a request goes to. */
+export interface VerifyOptions {
+  /**
+   * What the route does. Default: by the method, `read` for GET, HEAD, OPTIONS and TRACE, and `write` for everything else, and
+   * for a request with `Upgrade`.
+   */
+  readonly effect?: Effect
+}
+
 /**
- * Resolves to the caller of a request.
+ * Resolves to the caller of a request. Call it behind everything that rewrites the method.
  *
  * @throws {Unauthorized} (401) without an access token that is valid for this API.
+ * @throws {Forbidden} (403) with a read-only one, where the request writes or overrides its method by a header.
  * @throws {ProviderUnavailable} (503) when that cannot be told, because the provider does not respond.
+ * @throws {TypeError} for an `effect` that is neither.
  */
-export type Verifier = (request: ApiRequest) => Promise<Caller>
+export type Verifier = (request: ApiRequest, options?: VerifyOptions) => Promise<Caller>
+
+const EFFECTS: readonly unknown[] = [undefined, 'read', 'write']
 
 /**
  * Makes the verifier of an API. Make one and keep it: it holds the issuer's keys and status lists.
@@ -57,13 +70,13 @@ export function createVerifier(given: VerifierOptions): Verifier {
   }
 
   const challenge = { realm: options.issuer, algs: PROOF_ALGORITHMS.join(' ') }
-  return async (request) => {
-    try {
-      return await verify(request)
-    } catch (error) {
-      if (error instanceof Refused)
-        throw unauthorized(error, { ...challenge, scheme: schemeOfRequest(request) })
-      throw error
-    }
+  return async (request, { effect } = {}) => {
+    if (!EFFECTS.includes(effect)) throw new TypeError('effect must be read or write')
+    const caller = await verify(request).catch((error: unknown) => {
+      if (!(error instanceof Refused)) throw error
+      throw unauthorized(error, { ...challenge, scheme: schemeOfRequest(request) })
+    })
+    if (caller.readOnly && isWrite(request, effect)) throw readOnlyRefused(schemeOfRequest(request))
+    return caller
   }
 }

@@ -1,6 +1,6 @@
 /** What a route asks of its caller. */
 import { expect } from 'chai'
-import { assertInPerson, assertReadOnly, assertScope, type Caller, Forbidden } from '../src/index.ts'
+import { assertInPerson, assertMayWrite, assertScope, type Caller, Forbidden } from '../src/index.ts'
 import { refusalOf } from './refusals.ts'
 
 const caller = (changes: Partial<Caller> = {}): Caller => ({
@@ -8,6 +8,7 @@ const caller = (changes: Partial<Caller> = {}): Caller => ({
   actors: [],
   through: [],
   impersonated: false,
+  readOnly: false,
   clientId: 'spa',
   scopes: ['orders:read'],
   expiresAt: 2_000_000_000,
@@ -64,31 +65,36 @@ describe('resource server: guards', () => {
       await denied(() => assertInPerson(one), 'only the user can do this')
   })
 
-  it('assertReadOnly lets everyone read, and the user alone change something', async () => {
-    for (const method of ['GET', 'HEAD', 'OPTIONS'])
-      for (const one of [caller(), engineer, throughApi])
-        expect(() => assertReadOnly(one, method)).not.to.throw()
-    const others = ['POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'CONNECT', 'PROPFIND', 'get', '', undefined]
-    for (const method of others) {
-      for (const one of [caller(), throughApi])
-        expect(() => assertReadOnly(one, method as never), method).not.to.throw()
-      await denied(() => assertReadOnly(engineer, method as never), 'only the user can change this')
+  it('assertMayWrite refuses a read-only token alone, by the scheme of the token', async () => {
+    for (const one of [caller(), engineer, throughApi]) expect(() => assertMayWrite(one)).not.to.throw()
+    for (const [claims, scheme] of [
+      [{}, 'Bearer'],
+      [{ cnf: { jkt: 'a-key' } }, 'DPoP'],
+    ] as const) {
+      const refusal = await refusalOf(() => assertMayWrite(caller({ readOnly: true, claims })))
+      expect(refusal).to.be.instanceOf(Forbidden)
+      const { status, body, headers } = refusal
+      expect({ status, body, headers }).to.deep.equal({
+        status: 403,
+        body: { error: 'insufficient_scope', error_description: 'the token is read-only' },
+        headers: {
+          'www-authenticate': `${scheme} error="insufficient_scope", error_description="the token is read-only"`,
+        },
+      })
     }
   })
 
   it('let nothing pass but a caller, so a forgotten await is found', () => {
-    for (const guard of [
-      (one: Caller) => assertScope(one, 'orders:read'),
-      assertInPerson,
-      (one: Caller) => assertReadOnly(one, 'DELETE'),
-    ])
+    for (const guard of [(one: Caller) => assertScope(one, 'orders:read'), assertInPerson, assertMayWrite])
       for (const wrong of [
         undefined,
         null,
         {},
         Promise.resolve(caller()),
         'alice',
-        { impersonated: 'no', scopes: [] },
+        { ...caller(), impersonated: 'no' },
+        { ...caller(), readOnly: undefined },
+        { ...caller(), scopes: '' },
       ])
         expect(() => guard(wrong as never)).to.throw(TypeError, 'the caller that verify() resolved to')
   })

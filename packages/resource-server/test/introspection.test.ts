@@ -44,6 +44,7 @@ describe('resource server: opaque tokens', () => {
       actors: [],
       through: [],
       impersonated: false,
+      readOnly: false,
       clientId: 'spa',
       scopes: ['orders:read', 'orders:write'],
       expiresAt: NOW + 600,

@@ -40,6 +40,7 @@ describe('resource server: JWT', () => {
       actors: [],
       through: [],
       impersonated: false,
+      readOnly: false,
       clientId: 'spa',
       scopes: ['orders:read', 'orders:write'],
       expiresAt: NOW + 600,
