@@ -151,11 +151,11 @@ describe('console: the numbers of Now', () => {
     let text = ''
     while (!text.includes(time)) ({ text } = await console.get())
     const all = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
-    expect(text).to.include('<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again')
+    expect(text).to.include('<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Reused token')
     expect(all(/<tr><th>(\d\d-\d\d)<td>/g)).to.have.length(30)
     return {
       cards: all(/<b>(\d+)<\/b>/g),
-      warned: all(/Used again\.<\/strong> A spent subject token for <bdi>(\w+)<\/bdi> .* by <code>thief/g),
+      warned: all(/Reused token\.<\/strong> A spent subject token for <bdi>(\w+)<\/bdi> .* by <code>thief/g),
       rows: all(/<tr><th>\d\d-\d\d((?:<td>\d+)+)/g)
         .slice(0, 2)
         .map((cells) => cells.replaceAll('<td>', ' ')),
@@ -238,11 +238,11 @@ describe('console: words', () => {
     }
     const cell = (changes: object) => String(stateCell({ ...record, ...changes }, NOW, people))
     expect(cell({})).to.equal(
-      `<b class="pill alarm">Used again</b> <small data-until="${NOW + 184}">3:04</small>${CHANGES}`,
+      `<b class="pill alarm">Reused token</b> <small data-until="${NOW + 184}">3:04</small>${CHANGES}`,
     )
     const revocation = { cause: 'console', by: 'dora', reason: 'wrong customer' }
     expect(cell({ state: 'revoked', revokedAt: NOW - 60, revocation })).to.equal(
-      `<b class="pill alarm">Used again</b> <small>1:00</small>${CHANGES}`,
+      `<b class="pill alarm">Reused token</b> <small>1:00</small>${CHANGES}`,
     )
   })
 })

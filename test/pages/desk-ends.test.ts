@@ -163,7 +163,7 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
         await says(page, 'alert', told)
       }
       await expectNothingViewed(page)
-      expect((await record(page))[0]?.[STATE]).to.match(/^Used again \d:\d\d$/)
+      expect((await record(page))[0]?.[STATE]).to.match(/^Reused token \d:\d\d$/)
       await page.getByRole('link', { name: 'Customers' }).click()
     }
     expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(2)

@@ -103,7 +103,7 @@ deskInChromium('example: the shop, opened as a customer', (openDesk) => {
     await look(door, 'shop-ended')
     await customer.reload()
     await heading(customer, 'Hello, Alice Archer')
-    expect((await record(page))[0]?.[STATE]).to.match(/^Ended by the engineer/)
+    expect((await record(page))[0]?.[STATE]).to.match(/^Stopped by the engineer/)
 
     // By the button of its banner, which is no sign-out of the engineer.
     await page.getByRole('link', { name: 'Customers' }).click()

@@ -116,10 +116,10 @@ const STOPS: Named<readonly [Written['revocation'], pill: string, happened: stri
     'stopped: Stopped',
     'stopped: stopped in a way that cannot be read',
   ],
-  'ended by the engineer': [
+  'stopped by the engineer': [
     { cause: 'self', client: 'desk', by: 'sam', reason: 'done' },
-    'ended: Ended by the engineer',
-    'ended by <bdi>sam</bdi> at the wish of the engineer (<code>desk</code>): “<bdi>done</bdi>”',
+    'ended: Stopped by the engineer',
+    'stopped by <bdi>sam</bdi> for the engineer (<code>desk</code>): “<bdi>done</bdi>”',
   ],
   continued: [
     { cause: 'continued', client: 'desk', continuedBy: NEXT },
@@ -162,7 +162,7 @@ const STATES: Named<State> = {
   'stopped before it was used': [stopped(UNUSED, BY_DORA), STOPPED_BY_DORA, '', IN_CONSOLE],
   'used again': [
     written({ ...LIVE, replayedBy: 'thief' }),
-    'alarm: Used again',
+    'alarm: Reused token',
     LASTED,
     JWT,
     'alarm: used again by <code>thief</code>, and refused',
@@ -176,17 +176,17 @@ const STATES: Named<State> = {
     `stopped: ${cannotEnd(THROUGH_API)}`,
     WILL_END,
   ],
-  'ended by the engineer, and nothing could end it': [
+  'stopped by the engineer, and nothing could end it': [
     stopped(KEPT, { cause: 'self' }),
     'alarm: Stopped, still live',
     CANNOT,
     JWT,
-    cannotEnd('ended at the wish of the engineer'),
+    cannotEnd('stopped for the engineer'),
     WILL_END,
   ],
   'used again, and nothing could end it': [
     stopped(KEPT, { cause: 'replay' }),
-    'alarm: Used again',
+    'alarm: Reused token',
     CANNOT,
     JWT,
     `alarm: ${cannotEnd('stopped because the subject token was used again')}`,
@@ -448,9 +448,9 @@ const FILTER = {
   to: '1970-01-01',
 }
 const KINDS = [
-  ['', 'To look into', 'No alarms to look into.'],
-  ['?show=replayed', 'Used again', 'No subject token has been used again.'],
-  ['?show=withoutActor', 'Without engineer', 'Every exchange named an engineer.'],
+  ['', 'Open', 'No alarms to review.'],
+  ['?show=replayed', 'Reused token', 'No subject token has been used again.'],
+  ['?show=withoutActor', 'No engineer named', 'Every exchange named an engineer.'],
 ] as const
 const tabs = (current: string): string =>
   KINDS.map(

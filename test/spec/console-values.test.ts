@@ -383,7 +383,7 @@ const inputs = [
         'name="actorId" value="sam"',
       ],
       'too long': [`?actorId=${'x'.repeat(256)}`, ALERT, `name="actorId" value="${'x'.repeat(256)}"`],
-      'not said whose': ['', '<h1>Stop all of a person or of a backend</h1>'],
+      'not said whose': ['', '<h1>Stop everything for a person or a backend</h1>'],
     },
     ([path, ...shown]) => [
       opens(`/stop-all${path}`),
@@ -454,7 +454,7 @@ const csv = [
         () => ({ use: OPAQUE(), replayedBy: 'thief' }),
         () => ({
           ...ofUse(),
-          state: 'used again',
+          state: 'reused token',
           'lasted (s)': '0',
           'used again': then(-10),
           stopped: then(-10),

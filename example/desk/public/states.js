@@ -6,11 +6,11 @@ const STATES = {
   active: ['ended', 'Not used yet'],
   expired: ['ended', 'Never used'],
   consumed: ['ended', 'Expired'],
-  self: ['ended', 'Ended by the engineer'],
+  self: ['ended', 'Stopped by the engineer'],
   continued: ['ended', 'Continued'],
   signedOut: ['ended', 'Signed out'],
   stopped: ['stopped', 'Stopped'],
-  replayed: ['alarm', 'Used again'],
+  replayed: ['alarm', 'Reused token'],
 }
 
 const isOver = (seconds) => seconds === undefined || until(seconds) <= 0

@@ -75,7 +75,7 @@ const linkTo = (address: string | undefined, text: string): Value =>
 export const stopAllForms = ({ base }: Visit, typed: Typed = {}): readonly Html[] =>
   KILLED_BY.map((name) => {
     const label = name === 'createdBy' ? 'Backend' : `${capital(LABELS[name] ?? name)} id`
-    return html`<form class="line" action="${base}/stop-all">${field(label, name, typed[name], html` required`)}<button>Stop all of this ${LABELS[name]} …</button></form>`
+    return html`<form class="line" action="${base}/stop-all">${field(label, name, typed[name], html` required`)}<button>Stop everything for this ${LABELS[name]} …</button></form>`
   })
 
 const ERRORS: Readonly<Record<number, readonly [title: string, text?: string]>> = {

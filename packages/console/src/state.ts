@@ -20,11 +20,11 @@ const STATES = {
   active: ['ended', 'Not used yet'],
   expired: ['ended', 'Never used'],
   consumed: ['ended', 'Expired'],
-  self: ['ended', 'Ended by the engineer'],
+  self: ['ended', 'Stopped by the engineer'],
   continued: ['ended', 'Continued'],
   signedOut: ['ended', 'Signed out'],
   stopped: ['stopped', 'Stopped'],
-  replayed: ['alarm', 'Used again'],
+  replayed: ['alarm', 'Reused token'],
 } as const satisfies Readonly<Record<string, readonly [Tone, string]>>
 
 /** When it ends or would have: the access token or the session, or before there is one the subject token. */

@@ -55,7 +55,7 @@ export const peopleOf = (visit: Visit, ids: readonly string[]): Promise<People> 
 export const stopAllLinks = (visit: Visit, whose: Typed<(typeof KILLED_BY)[number]>): readonly Html[] =>
   KILLED_BY.filter((name) => may(visit, 'stopAll') && whose[name] !== undefined).map((name) => {
     const address = addressOf(`${visit.base}/stop-all`, { [name]: whose[name] })
-    return html`<a class="danger" href="${address}">Stop all of this ${LABELS[name]} …</a>`
+    return html`<a class="danger" href="${address}">Stop everything for this ${LABELS[name]} …</a>`
   })
 
 /** Each process may answer from memory for a second, and times are whole seconds. */

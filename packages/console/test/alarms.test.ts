@@ -45,14 +45,14 @@ describe('console: alarms', () => {
     await keep(1, { use: { actor: { sub: 'sam' } } })
     const text = await inbox()
     expect(titlesIn(text)).to.deep.equal([
-      'Without engineer: <bdi>desk</bdi>, 1 time',
-      'Used again: <bdi>third-app</bdi>, 1 time',
-      'Used again: <bdi>other-app</bdi>, 4 times',
+      'No engineer named: <bdi>desk</bdi>, 1 time',
+      'Reused token: <bdi>third-app</bdi>, 1 time',
+      'Reused token: <bdi>other-app</bdi>, 4 times',
     ])
     for (const part of [
       '<small>and 1 more</small>',
       'Mark all 4 as seen',
-      '<a href="/impersonations/history?clientId=other-app">Everything of',
+      '<a href="/impersonations/history?clientId=other-app">All records for',
       '<b class="pill alarm">1 still live</b>',
     ])
       expect(text).to.include(part)
@@ -91,8 +91,8 @@ describe('console: alarms', () => {
     expect(titlesIn(first)).to.have.length(6)
     const second = await inbox(olderIn(first))
     expect(titlesIn(second)).to.deep.equal([
-      'Used again: <bdi>app-1</bdi>, 2 times',
-      'Used again: <bdi>app-0</bdi>, 2 times',
+      'Reused token: <bdi>app-1</bdi>, 2 times',
+      'Reused token: <bdi>app-0</bdi>, 2 times',
     ])
     expect([...sentBy(first), ...sentBy(second)].map(([id]) => id)).to.have.members(ids)
   })

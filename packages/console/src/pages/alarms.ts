@@ -18,12 +18,12 @@ import { countOf, shorten, timeOf, ZONE } from '../words.ts'
 
 const KINDS = {
   replayed: {
-    label: 'Used again',
+    label: 'Reused token',
     text: 'A subject token was sent a second time. A copy may be in the wrong hands, or a request was sent twice.',
     empty: 'No subject token has been used again.',
   },
   withoutActor: {
-    label: 'Without engineer',
+    label: 'No engineer named',
     text: 'A subject token was exchanged without proof of who acts. The access token does not name an engineer.',
     empty: 'Every exchange named an engineer.',
   },
@@ -49,10 +49,7 @@ ${tableOf(visit, list, people, { caption: label, empty })}`,
 }
 
 function tabsOf({ base }: Visit, shown: string | undefined): Html {
-  const tabs = [
-    ['To look into', undefined],
-    ...Object.entries(KINDS).map(([kind, { label }]) => [label, kind]),
-  ]
+  const tabs = [['Open', undefined], ...Object.entries(KINDS).map(([kind, { label }]) => [label, kind])]
   const links = tabs.map(([label, kind]) => {
     const current = kind === shown && html` aria-current="true"`
     return html`<a href="${addressOf(`${base}/alarms`, { show: kind })}"${current}>${label}</a>`
@@ -71,7 +68,7 @@ export async function inbox(
   const people = await peopleOf(visit, namedIn(items))
   const groups = [...Map.groupBy(items, groupOf)]
   const older = addressOf(`${visit.base}/alarms`, { cursor: nextCursor })
-  const none = html`<p class="card empty">${nextCursor === undefined ? 'No alarms to look into.' : 'None on this page. There may be older ones.'}</p>`
+  const none = html`<p class="card empty">${nextCursor === undefined ? 'No alarms to review.' : 'None on this page. There may be older ones.'}</p>`
   return {
     title: 'Alarms',
     people,
@@ -123,7 +120,7 @@ function groupShown(
   const others = alarms.length - SHOWN
   const all = addressOf(`${base}/history`, { clientId: causeOf(newest) })
   return html`<section class="card group"><h2>${label}: ${cause}, ${countOf(alarms.length, 'time')}</h2>
-<p>${when} ${ZONE}, ${isOpen}. ${linkIn(all, html`Everything of ${cause}`)}</p>
+<p>${when} ${ZONE}, ${isOpen}. ${linkIn(all, html`All records for ${cause}`)}</p>
 ${rowsOf(visit, alarms.slice(0, SHOWN), people, html`${label} by ${cause}`)}
 ${others > 0 && html`<p><small>and ${others} more</small></p>`}
 ${may(visit, 'stop') && seenForm(visit, alarms, note)}</section>`

@@ -30,7 +30,7 @@ ${numbersOf(visit, list.total, numbers)}`,
 /** The warning of the newest alarm that no one has looked into. */
 function warningOf({ base, now }: Visit, { id, userId, replay }: SubjectTokenRecord, people: People): Html {
   const by = shorten(replay?.clientId ?? replay?.by ?? '', 32)
-  return html`<p class="alarm"><strong>Used again.</strong> A spent subject token for ${people.short(userId)} was presented again by <code>${by}</code> at ${timeOf(replay?.at ?? now, now)}. <a href="${base}/${id}">Look into it</a></p>`
+  return html`<p class="alarm"><strong>Reused token.</strong> A spent subject token for ${people.short(userId)} was presented again by <code>${by}</code> at ${timeOf(replay?.at ?? now, now)}. <a href="${base}/${id}">Look into it</a></p>`
 }
 
 const DAYS = 30
@@ -65,7 +65,7 @@ function numbersOf({ base, now }: Visit, total: number | undefined, known: Count
   }
   const asOf = html`as of ${timeOf(now, now)}`
   return html`<dl class="cards">${card('Live now', total ?? live, total !== undefined && asOf)}${card('Issued today', days?.at(-1)?.issued)}
-${alarms('replayed', 'Used again')}${alarms('withoutActor', 'Without engineer')}</dl>
+${alarms('replayed', 'Reused token')}${alarms('withoutActor', 'No engineer named')}</dl>
 <p><small>${known ? html`Counted at most a minute before ${timeOf(known.at, now)}.` : 'Counting …'}</small></p>
 ${days && html`<section class="card">${daysOf(days)}</section>`}`
 }
@@ -76,5 +76,5 @@ function daysOf(days: RecordSummary['days']): Html {
     const { issued, exchanged, withoutActor, ended, revoked, replayed } = counts
     return html`<tr><th>${date.slice(5)}${[issued, exchanged, withoutActor, ended, revoked, replayed].map((count) => html`<td>${count}`)}`
   }
-  return html`<details id="days"><summary id="by-day">Issued, last ${DAYS} days</summary><table class="numbers"><caption>Subject tokens by day of issue (UTC)</caption><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Used again<tbody>${days.toReversed().map(row)}</table></details>`
+  return html`<details id="days"><summary id="by-day">Issued, last ${DAYS} days</summary><table class="numbers"><caption>Subject tokens by day of issue (UTC)</caption><thead><tr><th>Day<th>Issued<th>Used<th>No engineer<th>Ended<th>Stopped<th>Reused token<tbody>${days.toReversed().map(row)}</table></details>`
 }

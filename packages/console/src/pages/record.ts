@@ -99,7 +99,7 @@ function everythingOf({ base }: Visit, record: SubjectTokenRecord, people: Peopl
     .filter(([, id]) => id !== undefined)
     .map(
       ([name, id = '']) =>
-        html`<a class="button" href="${addressOf(`${base}/history`, { [name]: id })}">Everything of ${shortOf(people, name, id)}</a>`,
+        html`<a class="button" href="${addressOf(`${base}/history`, { [name]: id })}">All records for ${shortOf(people, name, id)}</a>`,
     )
 }
 

@@ -74,7 +74,7 @@ async function confirmPage(visit: Visit, typed: Typed<Field>, error?: Page['erro
   const { result: whose } = await tried(() => whoseIn(typed))
   const title = 'Stop all'
   if (!whose) {
-    const body = html`<h1>Stop all of a person or of a backend</h1><section class="card">${stopAllForms(visit, typed)}</section>`
+    const body = html`<h1>Stop everything for a person or a backend</h1><section class="card">${stopAllForms(visit, typed)}</section>`
     return { title, error, people: await peopleOf(visit, []), body }
   }
   const { name, id } = whose
@@ -87,12 +87,12 @@ async function confirmPage(visit: Visit, typed: Typed<Field>, error?: Page['erro
     title,
     people,
     error,
-    body: html`<h1>Stop all of ${shownAs(name, id, people)}</h1>
+    body: html`<h1>Stop everything for ${shownAs(name, id, people)}</h1>
 <p>This will stop <strong>${counts.sum}</strong> of the ${LABELS[name]} ${owner}: ${counts.unspent} that can still be used, and ${counts.live} in which someone acts right now.</p>
 <form class="card" method="post" action="${visit.base}/stop-all" autocomplete="off"><input type="hidden" name="${name}" value="${id}">
 ${textField('Reason', 'reason', typed.reason, wrong('reason'))}
 ${field(confirm, 'confirm', typed.confirm, html` required spellcheck="false"${wrong('confirm') && html` aria-invalid="true" aria-describedby="error"`}`)}
-<p class="line"><button class="danger">Stop all of ${shownAs(name, id, people)}</button><a class="button" href="${visit.base || '/'}">Cancel</a></p></form>`,
+<p class="line"><button class="danger">Stop everything for ${shownAs(name, id, people)}</button><a class="button" href="${visit.base || '/'}">Cancel</a></p></form>`,
   }
 }
 
@@ -156,6 +156,6 @@ async function stoppedPage(
     body: html`<h1>Stopped all of ${shownAs(name, id, people)}</h1>
 <p class="done"><strong>${nextCursor === undefined ? count : `At least ${count}`}</strong> stopped at ${timeOf(last, visit.now)} ${ZONE}. ${refusal(visit, last)}</p>
 ${table}
-<p class="line"><a class="button" href="${history}">Everything of this ${LABELS[name]}</a></p>`,
+<p class="line"><a class="button" href="${history}">All records for this ${LABELS[name]}</a></p>`,
   }
 }

@@ -82,7 +82,7 @@ function logoutOf({ session, usedBy, revokedAt }: SubjectTokenRecord, now: Secon
 
 const WAYS: Readonly<Record<RevocationCause, string>> = {
   api: 'through the management API',
-  self: 'at the wish of the engineer',
+  self: 'for the engineer',
   continued: 'because another one goes on',
   host: 'by a call in the provider',
   signedOut: 'at the end of the session',
@@ -96,7 +96,7 @@ function stopOf(record: SubjectTokenRecord, base: string, people: People): Value
   const { cause = 'unknown', client, by, reason, continuedBy } = record.revocation ?? {}
   const way =
     continuedBy === undefined ? WAYS[cause] : html`<a href="${base}/${continuedBy}">${WAYS[cause]}</a>`
-  return html`${isEndedRecord(record) ? 'ended' : 'stopped'} ${by !== undefined && html`by ${people.whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
+  return html`${isEndedRecord(record) && cause !== 'self' ? 'ended' : 'stopped'} ${by !== undefined && html`by ${people.whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
     reason !== undefined && html`: “<bdi>${reason}</bdi>”`
   }`
 }
