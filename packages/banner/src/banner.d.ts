@@ -12,6 +12,11 @@ export declare class ImpersonationBanner extends HTMLElement {
   reason: string
   /** When the view ends, in seconds since the epoch. Default: `NaN`, which shows no time and never emits `over`. */
   until: number
+  /**
+   * Whether nothing can be changed in the view, shown as *Read only*. Default: `false`, which is shown as *Can change things*.
+   * As an attribute, `read-only` is `true` if it is empty or `true`.
+   */
+  readOnly: boolean
   /** The edge of the window that it is shown at: `'bottom'`, or else the top. Default: `''`. */
   side: string
   /**

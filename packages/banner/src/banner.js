@@ -14,6 +14,8 @@ p>*>:nth-child(2){flex:none;max-width:50%}
 p>*>:nth-child(3){flex:1 1 0}
 i{font-style:normal}
 b{font-variant-numeric:tabular-nums}
+.may{flex:none;padding:0 .5em;border:1px solid;border-radius:var(--radius);font-size:.87em}
+.changes{background:var(--last-minute);color:var(--on-last-minute)}
 ::slotted(a){color:inherit!important}
 button{min-height:34px;padding:0 .8em;border:1px solid var(--ink);border-radius:var(--radius);background:var(--ink);color:var(--paper);font:inherit;font-weight:700;cursor:pointer}
 button:focus-visible{outline:2px solid var(--ink);outline-offset:1px}
@@ -23,12 +25,12 @@ button:focus-visible{outline:2px solid var(--ink);outline-offset:1px}
 .folded.bottom{inset:auto auto 5px 50%}
 .folded p::before{content:"●\\a0"}
 .folded [aria-expanded]{min-width:28px;min-height:28px;border:0}
-.folded :is(i,slot,[role=status],p>*>:nth-child(n+2),button:not([aria-expanded])){display:none}
+.folded :is(i,slot,.may,[role=status],p>*>:nth-child(n+2),button:not([aria-expanded])){display:none}
 dialog{inset:0;width:100%;height:100%;max-width:none;max-height:none;flex-direction:column;justify-content:center;padding:1em;text-align:center}
 dialog:not([open]){display:none}
-@media(max-width:45em){section{gap:.5em;padding:0 .6em}i,.told b[role]{display:none}section:not(.told) [role=status]{position:absolute;clip-path:inset(50%)}section p>*{flex-direction:column}p>*>:nth-child(2){max-width:100%;font-size:.87em}}
+@media(max-width:45em){section{gap:.5em;padding:0 .6em}i,.told b[role]{display:none}section:not(.told) [role=status]{position:absolute;clip-path:inset(50%)}section p>*{flex-direction:column}p>*>:nth-child(2){max-width:100%;font-size:.87em}.may{width:min-content;white-space:normal;text-align:center;font-size:.75em;line-height:1.1}}
 @media(forced-colors:active){section{border:3px solid Highlight}.last{border:6px double}}
-@media print{section{position:absolute;inset:0 0 auto;border:1px solid;background:none;color:#000;white-space:normal}section p>*,section p>*>*{display:inline;overflow:visible}section p{display:block}[role],button,slot{display:none!important}}
+@media print{section{position:absolute;inset:0 0 auto;border:1px solid;background:none;color:#000;white-space:normal}section p>*,section p>*>*{display:inline;overflow:visible}section p{display:block}[role],button,slot,.may{display:none!important}}
 `
 const TEXTS = ['user', 'actor', 'reason', 'side', 'state']
 /** @type {Record<string, string>} */
@@ -85,7 +87,7 @@ function isMarked(value) {
 const Element = globalThis.HTMLElement ?? Object
 
 export class ImpersonationBanner extends Element {
-  static observedAttributes = [...TEXTS, 'until']
+  static observedAttributes = [...TEXTS, 'until', 'read-only']
 
   /** Those of this document. @type {Set<ImpersonationBanner>} */
   static #shown = new Set()
@@ -102,11 +104,21 @@ export class ImpersonationBanner extends Element {
       this.#reason,
     ),
   )
+  #may = element('b')
   #news = element('span')
   #left = element('b')
   #end = button('', () => this.#press())
   #fold = button('', () => this.#folds(!this.#isFolded()))
-  #row = element('section', this.#who, this.#news, this.#left, element('slot'), this.#end, this.#fold)
+  #row = element(
+    'section',
+    this.#who,
+    this.#may,
+    this.#news,
+    this.#left,
+    element('slot'),
+    this.#end,
+    this.#fold,
+  )
   #ending = element('p')
   #go = button('', () => this.#leave())
   #cover = /** @type {HTMLDialogElement} */ (element('dialog', this.#ending, this.#go))
@@ -151,9 +163,18 @@ export class ImpersonationBanner extends Element {
     this.setAttribute('until', `${seconds}`)
   }
 
+  /** Frameworks write `read-only="false"`, too: only these two say that it is. */
+  get readOnly() {
+    return ['', 'true'].includes(this.getAttribute('read-only') ?? 'absent')
+  }
+  set readOnly(value) {
+    if (value === true) this.setAttribute('read-only', '')
+    else this.removeAttribute('read-only')
+  }
+
   connectedCallback() {
     // A framework may have set properties before this class was defined.
-    for (const name of ImpersonationBanner.observedAttributes) {
+    for (const name of [...ImpersonationBanner.observedAttributes, 'readOnly']) {
       const value = Object.getOwnPropertyDescriptor(this, name)?.value
       Reflect.deleteProperty(this, name)
       if (value !== undefined) Reflect.set(this, name, value)
@@ -198,6 +219,9 @@ export class ImpersonationBanner extends Element {
     this.#actor.replaceChildren(...(actor ? [element('i', '\u00a0· '), 'as ', element('bdi', actor)] : []))
     this.#reason.replaceChildren(...(reason ? ['\u00a0· ', element('bdi', reason)] : []))
     this.#who.title = this.#who.textContent ?? ''
+    this.#may.textContent = this.readOnly ? 'Read only' : 'Can change things'
+    this.#may.className = this.readOnly ? 'may' : 'may changes'
+    this.#may.hidden = state === 'stopped'
     this.#row.ariaLabel = `Impersonation of ${name}`
     this.#row.hidden = isOver
     this.#row.classList.toggle('bottom', this.#side() === 'bottom')

@@ -6,6 +6,8 @@ import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
 import { blockOf, onBannerPage, POLICY } from './on-banner-page.ts'
 import { ADDRESS, serveBannerPage } from './page.ts'
 
+const boxOf = async (shown: Locator) => (await shown.boundingBox()) ?? { x: 0, y: -1, width: 0, height: 0 }
+
 /** Where it ends, in pixels from the left. */
 async function edge(control: Locator): Promise<number> {
   const { x, width } = (await control.boundingBox()) ?? { x: 0, width: 0 }
@@ -13,7 +15,7 @@ async function edge(control: Locator): Promise<number> {
 }
 
 onBannerPage('the banner', (banner) => {
-  const { fold, page, bar, button, heard, time, inPage, styleOf, show, put, from, violations } = banner
+  const { fold, page, bar, button, may, heard, time, inPage, styleOf, show, put, from, violations } = banner
 
   it('works under the policy of the documentation, in which text cannot become HTML or style', async () => {
     expect(POLICY).to.match(/^default-src 'none'; script-src 'self'; require-trusted-types-for 'script'/)
@@ -57,6 +59,52 @@ onBannerPage('the banner', (banner) => {
       expect(await inPage(cut), part === 1 ? user : engineer).to.equal(0)
       await inPage('banner.remove()')
     }
+  })
+
+  it('says that nothing can be changed only where the page says so, and otherwise warns', async () => {
+    const said = async () => [await may(), await styleOf('.may', 'backgroundColor')]
+    const [reads, changes] = [
+      ['Read only', 'rgba(0, 0, 0, 0)'],
+      ['Can change things', 'rgb(163, 35, 15)'],
+    ]
+    await put({ user: 'Alice' })
+    expect(await said()).to.deep.equal(changes)
+    for (const [value, shown] of [
+      ['', reads],
+      ['true', reads],
+      ['false', changes],
+      ['no', changes],
+    ] as const) {
+      await inPage(`banner.setAttribute('read-only', '${value}')`)
+      expect(await said(), value).to.deep.equal(shown)
+      expect(await inPage('return banner.readOnly'), value).to.equal(shown === reads)
+    }
+    for (const [value, shown] of [
+      ['true', reads],
+      ['false', changes],
+      ['"false"', changes],
+      ['1', changes],
+      ['undefined', changes],
+    ] as const) {
+      await inPage(`banner.readOnly = ${value}`)
+      expect(await said(), value).to.deep.equal(shown)
+    }
+    await inPage("banner.state = 'stopped'")
+    expect(await bar().getByText('Can change things').isVisible(), 'nothing can be changed').to.equal(false)
+  })
+
+  it('says so on one row of 44 px, on a desktop and on a phone', async () => {
+    for (const width of [1280, 360])
+      for (const text of ['', 'false']) {
+        await page().setViewportSize({ width, height: 640 })
+        await put({ user: 'Alice Archer', actor: 'Sam Sawyer', until: from(184), 'read-only': text })
+        const { x, y, width: wide, height } = await boxOf(bar().locator('.may'))
+        expect([(await boxOf(bar())).height, height <= 44, y >= 0]).to.deep.equal([44, true, true])
+        expect(x + wide).to.be.lessThan((await boxOf(button())).x)
+        await page().clock.resume() // axe waits
+        expect(await violations(), `${width} px, ${text}`).to.deep.equal([])
+        await inPage('banner.remove()')
+      }
   })
 
   it('cuts long names, and has them whole for the tooltip and for screen readers', async () => {

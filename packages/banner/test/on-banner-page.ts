@@ -40,6 +40,7 @@ function bannerOn(page: () => Page) {
   const timer = () => page().getByRole('timer', { name: 'Time left' })
   const button = () => page().getByRole('button', { name: 'Stop' })
   const fold = () => page().getByRole('button', { name: /^(Unf|F)old$/ })
+  const may = () => bar().locator('.may').textContent()
   const news = () => page().getByRole('status').textContent()
   const heard = () => page().evaluate<string[]>('window.heard')
   const time = async () => ((await timer().count()) === 0 ? undefined : timer().textContent())
@@ -80,6 +81,7 @@ function bannerOn(page: () => Page) {
     timer,
     button,
     fold,
+    may,
     news,
     heard,
     time,
