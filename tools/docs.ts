@@ -1,8 +1,9 @@
 /**
- * Tables of the pages that name what the code has: options, metrics, routes, fields, members, claims, columns, indexes and events.
+ * Tables of the pages that name what the code has: options, metrics, routes, parameters, claims, columns, indexes and events.
  * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
- * for a person to fill in. With `--check` it fails where a table differs, or still has `…`, and where docs/contributing/conformance.md
- * names a test that there is not.
+ * for a person to fill in. With `--check` it fails where a table differs, or still has `…`. Either way it fails where a section of
+ * docs/protocol.md gives rules to other names than openapi.json has, and where docs/contributing/conformance.md names a test that
+ * there is not.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -15,7 +16,7 @@ import { withDeployment } from '../fixtures/deployment.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
 import { ROOT, readPage } from '../fixtures/markdown.ts'
 import { type Json, readDescription } from '../fixtures/openapi.ts'
-import { codeOf } from '../fixtures/page.ts'
+import { codeOf, sectionOf } from '../fixtures/page.ts'
 import { exchange, issue } from '../fixtures/requests.ts'
 import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
 import { resolveOptions as ofClient } from '../packages/client/src/options.ts'
@@ -53,7 +54,7 @@ async function metrics(): Promise<Rows> {
 }
 
 const { paths, components } = readDescription()
-const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken, State } = components.schemas
+const { SubjectTokenRequest, IssuedSubjectToken, SubjectToken } = components.schemas
 
 const resolve = (value: Json): Json => {
   const [, kind, name] = /^#\/components\/(\w+)\/(\w+)$/.exec(value.$ref ?? '') ?? []
@@ -75,23 +76,13 @@ const routes = (): Rows =>
       ),
   )
 
-const fields = (): Rows =>
-  new Map(
-    Object.keys(SubjectTokenRequest.properties).map((name) => [
-      name,
-      [undefined, SubjectTokenRequest.required.includes(name) ? 'yes' : 'no'],
-    ]),
-  )
-
-function members(): Rows {
-  const rows = new Map<string, (string | undefined)[]>()
-  for (const [name, schema] of Object.entries<Json>(SubjectToken.properties)) {
-    rows.set(name, [undefined, SubjectToken.required.includes(name) ? 'always' : undefined])
+/** The members of a record, and those of its objects. */
+const members = (): string[] =>
+  Object.entries<Json>(SubjectToken.properties).flatMap(([name, schema]) => {
     const { properties, items } = resolve(schema)
-    for (const member of Object.keys(properties ?? items?.properties ?? {})) rows.set(`${name}.${member}`, [])
-  }
-  return rows
-}
+    const inner = Object.keys(properties ?? items?.properties ?? {})
+    return [name, ...inner.map((member) => `${name}.${member}`)]
+  })
 
 /** The tables of subject tokens in a migrated database, each with its columns and its indexes. */
 async function storage(): Promise<Table[]> {
@@ -137,8 +128,8 @@ async function exchanged(): Promise<readonly Rows[]> {
 const [responded = new Map(), claimed = new Map()] = await exchanged()
 
 /** The parameters of the list. */
-const filters = (): Rows =>
-  named(paths['/subject-tokens'].get.parameters.map((parameter: Json) => resolve(parameter).name))
+const filters = (): string[] =>
+  paths['/subject-tokens'].get.parameters.map((parameter: Json) => resolve(parameter).name)
 
 const protocol = (heading: string, column: string, rows: Rows): Table => ({
   ...{ page: 'docs/protocol.md', heading, column, rows },
@@ -155,17 +146,21 @@ const TABLES: readonly Table[] = [
   { page: 'docs/resource-servers.md', heading: 'Options', column: 'option', rows: verifierOptions },
   { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: named(EVENTS) },
-  protocol('1.1 Options', 'option', named(Object.keys(resolveOptions({ store })))),
   protocol('2. Management API', 'route', routes()),
-  protocol('2.1 Issue a subject token', 'field', fields()),
-  protocol('2.1 Issue a subject token', 'member', named(Object.keys(IssuedSubjectToken.properties))),
-  protocol('The record', 'member', members()),
-  protocol('The record', 'state', named(State.enum)),
-  protocol('List', 'parameter', filters()),
   protocol('3. Token exchange', 'parameter', named(['grant_type', ...PARAMETERS])),
   protocol('3.5 Response', 'member', responded),
   protocol('4. Access token', 'claim', claimed),
   ...(await storage()),
+]
+
+/** What a section of the protocol gives a rule to by name, after the id of the rule: `[M15] \`userId\``. */
+const RULES: readonly (readonly [heading: string, names: readonly string[]])[] = [
+  [
+    '2.1 Issue a subject token',
+    [...Object.keys(SubjectTokenRequest.properties), ...Object.keys(IssuedSubjectToken.properties)],
+  ],
+  ['List', filters()],
+  ['The record', members()],
 ]
 
 const rowOf = (cells: readonly string[]): string =>
@@ -219,6 +214,17 @@ for (const [page, text] of pages) {
   if (!process.argv.includes('--check')) writeFileSync(path.join(ROOT, page), text)
   else if (text !== readPage(page) || text.includes('| … |')) {
     console.error(`${page} differs from what the code has: npm run docs, and read what has changed`)
+    process.exitCode = 1
+  }
+}
+const protocolText = pages.get('docs/protocol.md') ?? ''
+for (const [heading, names] of RULES) {
+  const section = sectionOf(protocolText, heading)
+  const ruled = [...section.matchAll(/\[[A-Z]\d+\]\s+`([\w.]+)`/g)].map(([, name = '']) => name)
+  const missing = names.filter((name) => !ruled.includes(name))
+  const invented = ruled.filter((name) => !names.includes(name))
+  if (missing.length + invented.length > 0) {
+    console.error(`docs/protocol.md, ${heading}: no rule for ${missing}; not in openapi.json: ${invented}`)
     process.exitCode = 1
   }
 }

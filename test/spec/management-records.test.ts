@@ -580,6 +580,7 @@ const RECORDS: Readonly<Record<string, () => Promise<Made>>> = {
       resource: API,
       scope: 'orders:read',
       context: CONTEXT,
+      readOnly: true,
     }
     const { id, userId } = await issuedNow(constraints)
     return { id, item: { ...base(id, userId), ...constraints, state: 'active' } }
@@ -689,9 +690,7 @@ const valueAt = (value: unknown, path: string): unknown =>
 
 /** The members that the page lists, by their ids. Lists hold them by their places. */
 const MEMBERS = [
-  ...sectionOf(readPage('docs/protocol.md'), 'The record').matchAll(
-    /^\| (M\d+) \| `([\w.]+)` \| (?:string|integer|object|array)/gm,
-  ),
+  ...sectionOf(readPage('docs/protocol.md'), 'The record').matchAll(/\[(M\d+)\]\s+`([\w.]+)`/g),
 ].map(([, id = '', path = '']) => [id, path.replace('acknowledged.', 'acknowledged.0.')] as const)
 /** Each of these, and nothing else, at every level. A function is a condition. */
 function expectShown(found: unknown, expected: unknown, path: string): void {

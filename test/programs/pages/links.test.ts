@@ -84,10 +84,10 @@ describe('docs: diagrams', () => {
           .map((line) => line.trim()),
       )
 
-  it('show the flow, the order of checks, who talks to whom, and the rooms', () => {
-    expect(linesOf('sequenceDiagram')).to.have.length(2)
+  it('show a chain of APIs, the order of checks, who talks to whom, and the rooms', () => {
+    expect(linesOf('sequenceDiagram')).to.have.length(1)
     expect(linesOf('flowchart')).to.have.length(3)
-    expect(diagrams).to.have.length(5)
+    expect(diagrams).to.have.length(4)
   })
 
   it('of sequences declare their participants, and close every block', () => {
