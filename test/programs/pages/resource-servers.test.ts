@@ -1,11 +1,20 @@
+import { createServer } from 'node:http'
 import { expect } from 'chai'
+import { decodeJwt } from 'jose'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { type Listening, listen } from '../../../fixtures/listening.ts'
+import { manage } from '../../../fixtures/management.ts'
 import { type Programs, programsOf, readPage, runnable, whileServing } from '../../../fixtures/markdown.ts'
-import { viewed } from '../../../fixtures/on-behalf-of.ts'
+import { apiClient, passedOn, viewed } from '../../../fixtures/on-behalf-of.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
 import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
+import {
+  createVerifier,
+  type Unauthorized,
+  type Verifier,
+} from '../../../packages/resource-server/src/index.ts'
 import { startIssuer, withBearer } from '../../../packages/resource-server/test/issuer.ts'
 
 const PAGE = readPage('docs/resource-servers.md')
@@ -35,19 +44,12 @@ describe('docs: resource servers', () => {
     await deployment.close()
   })
 
-  for (const host of ['koa', 'express', 'fastify']) {
-    it(`has a program for ${host} that lets the right ones pass`, async () => {
-      const name = `${host}-api.ts`
-      const baseUrl = `http://127.0.0.1:${await freePort()}`
-      await whileServing(programs, { name, code: programs.code(name), baseUrl }, async () => {
-        await expectApi((request) => fetch(new Request(request.url.replace(API, baseUrl), request)))
-      })
+  it('has a program for Express that lets the right ones pass', async () => {
+    const name = 'express-api.ts'
+    const baseUrl = `http://127.0.0.1:${await freePort()}`
+    await whileServing(programs, { name, code: programs.code(name), baseUrl }, async () => {
+      await expectApi((request) => fetch(new Request(request.url.replace(API, baseUrl), request)))
     })
-  }
-
-  it('has a fetch handler that lets the right ones pass', async () => {
-    const { default: handler } = await programs.load('fetch-api.ts')
-    await expectApi(handler.fetch)
   })
 
   it('shows what the verifier makes of every chain', async () => {
@@ -118,4 +120,99 @@ describe('docs: resource servers', () => {
   }
 
   const ownToken = (scope: string) => actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
+})
+
+describe('docs: an API behind an API', () => {
+  let deployment: Deployment
+  let programs: Programs
+  let server: Listening
+  /** Its resource indicator is where it is reached. */
+  let billing: string
+  let verifyBilling: Verifier
+
+  before(async () => {
+    server = await listen(
+      createServer((request, response) => {
+        verifyBilling(request).then(
+          ({ user, actor, through, impersonated, scopes }) =>
+            response.end(JSON.stringify({ user, actor, through, impersonated, scopes })),
+          ({ status }: Unauthorized) => response.writeHead(status).end(),
+        )
+      }),
+    )
+    billing = server.baseUrl
+    const jwt = { accessTokenFormat: 'jwt', accessTokenTTL: 600, jwt: { sign: { alg: 'ES256' } } } as const
+    deployment = await startDeployment({
+      clients: [apiClient({ token_exchange_audiences: [API], token_exchange_resources: [billing] })],
+      options: { onBehalfOf: true },
+      resources: {
+        [API]: { ...jwt, audience: API, scope: 'orders:read invoices:read' },
+        [billing]: { ...jwt, audience: billing, scope: 'invoices:read' },
+      },
+    })
+    verifyBilling = createVerifier({ issuer: deployment.issuer, audience: billing })
+    programs = programsOf('docs/resource-servers.md', {
+      baseUrl: deployment.baseUrl,
+      variables: { ORDERS_API_SECRET: apiClient().client_secret ?? '' },
+      adapted: (code) => code.replaceAll('https://billing.example.com', billing),
+    })
+  })
+  after(async () => {
+    programs.remove()
+    await server.close()
+    await deployment.close()
+  })
+
+  const ownToken = (scope = 'orders:read invoices:read') =>
+    actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
+
+  it('is called for the user, without losing who acts', async () => {
+    const { invoicesFor } = await programs.load('my-billing-call.ts')
+    const own = await (await invoicesFor(await ownToken())).json()
+    expect(own).to.deep.equal({
+      user: 'alice',
+      through: ['orders-api'],
+      impersonated: false,
+      scopes: ['invoices:read'],
+    })
+    const { accessToken } = await viewed(deployment, { scope: 'invoices:read' })
+    expect(await (await invoicesFor(accessToken)).json()).to.deep.equal({
+      ...own,
+      actor: { sub: 'bob' },
+      impersonated: true,
+    })
+  })
+
+  it('is not called with a token that was stopped (401), for what is not allowed (403), in an outage (503)', async () => {
+    const { invoicesFor, statusOf } = await programs.load('my-billing-call.ts')
+    const statusFor = (received: string) => invoicesFor(received).catch(statusOf)
+    const { id, accessToken } = await viewed(deployment, { scope: 'invoices:read' })
+    expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
+    expect(await statusFor(accessToken)).to.equal(401)
+    expect(await statusFor(await ownToken('orders:read'))).to.equal(403)
+    const { ImpersonationError } = await import('../../../packages/client/src/index.ts')
+    const status = (code: string, number: number) =>
+      statusOf(new ImpersonationError({ status: number, code, description: '' }))
+    expect([status('no_answer', 0), status('temporarily_unavailable', 503)]).to.deep.equal([503, 503])
+    expect([status('invalid_target', 400), status('invalid_client', 401)]).to.deep.equal([500, 500])
+    expect(() => statusOf(new Error('a bug'))).to.throw('a bug')
+  })
+
+  it('receives the claims of the page', async () => {
+    const [, claims = '{}'] = /The token for billing, decoded:\n\n```json\n(.*?)```/s.exec(PAGE) ?? []
+    const told = JSON.parse(claims)
+    const { accessToken } = await viewed(deployment, { scope: 'invoices:read' })
+    const passed = await passedOn(deployment, accessToken, { resource: billing, scope: 'invoices:read' })
+    const { iat: _, exp, jti: __, ...issued } = passed.claims
+    expect(Object.keys(issued)).to.have.members(Object.keys(told))
+    expect(issued).to.deep.include({
+      sub: told.sub,
+      act: { ...told.act, act: { sub: 'bob' } },
+      client_id: told.client_id,
+      scope: told.scope,
+      status: decodeJwt(accessToken).status,
+    })
+    expect(exp).to.be.at.most(Number(decodeJwt(accessToken).exp))
+    expect(told.act).to.deep.equal({ sub: 'orders-api', client_id: 'orders-api', act: { sub: 'sam' } })
+  })
 })
