@@ -1,6 +1,6 @@
 /** What requests report, to the SDK of OpenTelemetry that the application has registered. Without one, to no one. */
 import type { MeterProvider } from '@opentelemetry/api'
-import type { CallbackName } from '../base/errors.ts'
+import { type CallbackName, isFailure } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 import { attributes, type Ending, type Kind, type Logout, type Operation, type Outcome } from './series.ts'
@@ -61,27 +61,25 @@ export function timeExchange(kind: Kind): (outcome: Outcome, check?: string) => 
     })
 }
 
-/** Reports an operation. `isFailure` tells a failure from a refusal. */
-export async function timed<Result>(
-  operation: Operation,
-  isFailure: (thrown: unknown) => boolean,
-  work: () => Promise<Result>,
-): Promise<Result> {
-  const begun = performance.now()
-  const end = (outcome: Outcome) =>
-    report(({ operations, operationDuration }) => {
-      operations.add(1, attributes.operation(operation, outcome))
-      operationDuration.record(secondsSince(begun), attributes.operation(operation))
-    })
-  try {
-    const result = await work()
-    end('done')
-    return result
-  } catch (error) {
-    end(isFailure(error) ? 'failed' : 'refused')
-    throw error
+/** An operation, each call of which is reported. */
+export const timed =
+  <Given extends unknown[], Result>(operation: Operation, work: (...given: Given) => Promise<Result>) =>
+  async (...given: Given): Promise<Result> => {
+    const begun = performance.now()
+    const end = (outcome: Outcome) =>
+      report(({ operations, operationDuration }) => {
+        operations.add(1, attributes.operation(operation, outcome))
+        operationDuration.record(secondsSince(begun), attributes.operation(operation))
+      })
+    try {
+      const result = await work(...given)
+      end('done')
+      return result
+    } catch (error) {
+      end(isFailure(error) ? 'failed' : 'refused')
+      throw error
+    }
   }
-}
 
 /** Starts the time of a call of the deployment's function. What it returns reports how it ended. */
 export function timeCall(name: CallbackName): (ending: Ending) => void {

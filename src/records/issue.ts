@@ -1,13 +1,6 @@
 import { type Account, errors } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
-import {
-  functionFailed,
-  invalidRequest,
-  isFailure,
-  misconfigured,
-  notFound,
-  refusalOf,
-} from '../base/errors.ts'
+import { functionFailed, invalidRequest, misconfigured, notFound, refusalOf } from '../base/errors.ts'
 import {
   isPlainJson,
   isPlainObject,
@@ -36,8 +29,7 @@ interface Issued {
 }
 
 /** Issues a subject token for an account that exists, where the policy allows it. */
-export const issueSubjectToken = (service: Service, caller: Caller, request: IssueRequest): Promise<Issued> =>
-  timed('issue', isFailure, () => issueTo(service, caller, request))
+export const issueSubjectToken = timed('issue', issueTo)
 
 async function issueTo(service: Service, caller: Caller, request: IssueRequest): Promise<Issued> {
   const { provider, store } = service

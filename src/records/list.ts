@@ -1,5 +1,5 @@
 import { epochTime, type Seconds } from '../base/clock.ts'
-import { invalidRequest, isFailure } from '../base/errors.ts'
+import { invalidRequest } from '../base/errors.ts'
 import { timed } from '../metrics/metrics.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../tokens/id.ts'
@@ -60,11 +60,7 @@ export interface ListRequest {
   readonly cursor?: string
 }
 
-export const listSubjectTokens = (
-  service: Service,
-  lookup: Lookup,
-  request: ListRequest,
-): Promise<RecordPage> => timed('list', isFailure, () => findPage(service, lookup, request))
+export const listSubjectTokens = timed('list', findPage)
 
 async function findPage(
   { provider, store, options }: Service,

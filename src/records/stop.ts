@@ -1,5 +1,5 @@
 import { epochTime, type Seconds } from '../base/clock.ts'
-import { invalidRequest, isFailure } from '../base/errors.ts'
+import { invalidRequest } from '../base/errors.ts'
 import { emit, type SubjectTokenRevoked } from '../events.ts'
 import { timed } from '../metrics/metrics.ts'
 import { endAccessToken } from '../provider/access-token.ts'
@@ -19,18 +19,13 @@ export interface Stopped {
 }
 
 /** Stops one: an unused token can no longer be exchanged, what it was exchanged for ends. */
-export const revokeSubjectToken = (
-  service: Service,
-  id: string,
-  revocation: Revocation,
-  { request }: Pick<Lookup, 'request'> = {},
-): Promise<Stopped> => timed('stop', isFailure, () => stopOne(service, id, revocation, request))
+export const revokeSubjectToken = timed('stop', stopOne)
 
 async function stopOne(
   service: Service,
   id: string,
   revocation: Revocation,
-  request: string | undefined,
+  { request }: Pick<Lookup, 'request'> = {},
 ): Promise<Stopped> {
   const { provider, store } = service
   const now = epochTime()
@@ -55,12 +50,7 @@ async function assertContinues(service: Service, id: string, continuedBy: string
  * The kill switch. It stops by the name as given first, and then by the account that it is an alias of: a slow `findAccount`
  * must not delay it.
  */
-export const revokeSubjectTokens = (
-  service: Service,
-  lookup: Lookup,
-  given: KillFilter,
-  revocation: Revocation,
-): Promise<Stopped> => timed('stop', isFailure, () => stopAll(service, lookup, given, revocation))
+export const revokeSubjectTokens = timed('stop', stopAll)
 
 async function stopAll(
   service: Service,

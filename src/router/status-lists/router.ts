@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import type { Context, Middleware } from 'koa'
 import type { Provider } from 'oidc-provider'
 import { epochTime } from '../../base/clock.ts'
-import { isFailure, notFound, RecordError } from '../../base/errors.ts'
+import { notFound, RecordError } from '../../base/errors.ts'
 import { timed } from '../../metrics/metrics.ts'
 import { LIST_NUMBER } from '../../provider/status-reference.ts'
 import { only, respond } from '../respond.ts'
@@ -20,13 +20,15 @@ export function statusListRouter(provider: Provider, lists: PublishedLists, pref
     ctx.set('Access-Control-Allow-Origin', '*')
     return inJson(ctx, next)
   }
-  router.get(LIST, responding, (ctx) => timed('status_list', isFailure, () => sendList(ctx, lists)))
+  router.get(LIST, responding, (ctx) => send(ctx, lists))
   router.all(LIST, responding, only('GET', 'HEAD'))
   return router
 }
 
 const notOffered = (status: number, text: string) =>
   new RecordError({ status, code: 'invalid_request', public: text })
+
+const send = timed('status_list', sendList)
 
 async function sendList(ctx: Context, lists: PublishedLists): Promise<void> {
   const number = numberOf(ctx)
