@@ -29,7 +29,7 @@ import {
 import { followGrants, sessionGrantPolicy } from './replay.ts'
 import { type Kind, markStage, rememberSessions, requestState } from './request.ts'
 import { keysOf, type SessionService, sealOf } from './seal.ts'
-import { spendAndWatch } from './spend.ts'
+import { spend } from './spend.ts'
 import {
   accountOfSession,
   assertIssuedAsConfigured,
@@ -205,7 +205,7 @@ function decisions(given: Configuration, service: () => SessionService): Decisio
     async expiresWithSession(ctx, source) {
       const { arrival } = requestState(ctx)
       if (arrival) {
-        await spendAndWatch(ctx, service(), arrival, source as AuthorizationCode)
+        await spend(ctx, service(), arrival, source as AuthorizationCode)
         return true
       }
       return given.expiresWithSession

@@ -10,26 +10,14 @@ import { emit } from '../events.ts'
 import { countSession } from '../metrics/metrics.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { SubjectTokenUse } from '../tokens/subject-token.ts'
-import { telling } from './arrival.ts'
 import { canBeTold } from './opt-in.ts'
 import { assertCarried, saveHeadlessGrant } from './provider.ts'
 import type { Arrival } from './request.ts'
 import type { SessionService } from './seal.ts'
 
-export const spendAndWatch = (
+export async function spend(
   ctx: KoaContextWithOIDC,
-  service: SessionService,
-  arrival: Arrival,
-  code: AuthorizationCode,
-): Promise<void> =>
-  telling(ctx, async () => {
-    await spend(ctx, service, arrival, code)
-    service.watch.opened(arrival.endsAt)
-  })
-
-async function spend(
-  ctx: KoaContextWithOIDC,
-  { provider, store }: SessionService,
+  { provider, store, watch }: SessionService,
   arrival: Arrival,
   code: AuthorizationCode,
 ): Promise<void> {
@@ -45,6 +33,7 @@ async function spend(
   grant.exp = endsAt
   await saveHeadlessGrant(grant)
   await session.save(endsAt - now)
+  watch.opened(endsAt)
   countSession('done')
   emit(provider, 'subject_token.exchanged', {
     kind: 'session',
