@@ -29,15 +29,7 @@ export { defaultManagementResource, type Service } from './provider/settings.ts'
 export { defaultBase, resolveStatusLists } from './provider/status-reference.ts'
 export type { Lookup } from './records/accounts.ts'
 export { onlyOne, parseName, parseText, required } from './records/fields.ts'
-export {
-  isAlarmingRecord,
-  isEndedRecord,
-  isKeptRecord,
-  isLiveRecord,
-  isStoppableRecord,
-  recordNotFound,
-  usableUntil,
-} from './records/record.ts'
+export { recordNotFound } from './records/record.ts'
 export { recordsOf } from './records/records.ts'
 export { KILLED_BY } from './records/stop-request.ts'
 export { createHandler, originalPathOf } from './router/handler.ts'

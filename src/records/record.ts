@@ -7,10 +7,7 @@ import {
   type AccessTokenFormat,
   type Acknowledgement,
   type ActingParty,
-  isEnd,
-  isLive,
   isOfSession,
-  isStoppable,
   jtiOf,
   type Replay,
   type SessionUse,
@@ -78,36 +75,6 @@ export interface SubjectTokenRecord {
   }
   /** The state when it was read. */
   readonly state: SubjectTokenState
-}
-
-/** Whether someone acts as the user at this time. */
-export const isLiveRecord = (record: SubjectTokenRecord, now: Seconds): boolean => isLive(lifeOf(record), now)
-
-/** Whether there is something left to stop. */
-export const isStoppableRecord = (record: SubjectTokenRecord, now: Seconds): boolean =>
-  isStoppable(lifeOf(record), now)
-
-/** Whether something happened that deserves a look (docs/protocol.md §2.2). */
-export const isAlarmingRecord = ({ replay, consumedAt, actor }: SubjectTokenRecord): boolean =>
-  replay !== undefined || (consumedAt !== undefined && actor === undefined)
-
-/** Whether those who acted have ended it. */
-export const isEndedRecord = ({ revocation }: SubjectTokenRecord): boolean =>
-  revocation !== undefined && isEnd(revocation)
-
-/** Whether it was stopped, and nothing could end its access token. */
-export const isKeptRecord = ({ revocation }: SubjectTokenRecord): boolean => revocation?.ended === 'kept'
-
-/** The end of what the use has produced: an access token, or a session. */
-export const usableUntil = ({ accessToken, session }: SubjectTokenRecord): Seconds | undefined =>
-  accessToken?.expiresAt ?? session?.endsAt
-
-function lifeOf(record: SubjectTokenRecord) {
-  const expiresAt = usableUntil(record)
-  return {
-    ...record,
-    use: expiresAt === undefined ? undefined : { accessToken: { expiresAt, kept: isKeptRecord(record) } },
-  }
 }
 
 /** The whole record with this id, if there is one: with its acknowledgements. */

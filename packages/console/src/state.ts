@@ -1,13 +1,6 @@
 /** The state of a record by what it means to the reader: its words and colours are here and in no other place. */
 import type { Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
-import {
-  type Html,
-  html,
-  isKeptRecord,
-  isLiveRecord,
-  usableUntil,
-  type Value,
-} from 'oidc-provider-impersonation/inside'
+import { type Html, html, isLive, isStoppable, type Value } from 'oidc-provider-impersonation/inside'
 import type { People } from './people.ts'
 import { lengthOf, timeOf } from './words.ts'
 
@@ -27,13 +20,35 @@ const STATES = {
   replayed: ['alarm', 'Reused token'],
 } as const satisfies Readonly<Record<string, readonly [Tone, string]>>
 
+/** Whether it was stopped, and nothing could end its access token. */
+const isKept = ({ revocation }: SubjectTokenRecord): boolean => revocation?.ended === 'kept'
+
+/** The end of what the use has produced: an access token, or a session. */
+const usableUntil = ({ accessToken, session }: SubjectTokenRecord): Seconds | undefined =>
+  accessToken?.expiresAt ?? session?.endsAt
+
+function lifeOf(record: SubjectTokenRecord) {
+  const expiresAt = usableUntil(record)
+  return {
+    ...record,
+    use: expiresAt === undefined ? undefined : { accessToken: { expiresAt, kept: isKept(record) } },
+  }
+}
+
+/** Whether someone acts as the user at this time. */
+export const isLiveRecord = (record: SubjectTokenRecord, now: Seconds): boolean => isLive(lifeOf(record), now)
+
+/** Whether there is something left to stop. */
+export const isStoppableRecord = (record: SubjectTokenRecord, now: Seconds): boolean =>
+  isStoppable(lifeOf(record), now)
+
 /** When it ends or would have: the access token or the session, or before there is one the subject token. */
 export const endOf = (record: SubjectTokenRecord): Seconds =>
   usableUntil(record) ?? record.consumedAt ?? record.expiresAt
 
 /** The words for an access token that nothing can end, while it lives. */
 export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>
-  isKeptRecord(record) &&
+  isKept(record) &&
   isLiveRecord(record, now) &&
   html`cannot be ended, expires at ${timeOf(endOf(record), now)}`
 
@@ -41,13 +56,13 @@ export const keptUntil = (record: SubjectTokenRecord, now: Seconds): Value =>
 export function lastedOf(record: SubjectTokenRecord, now: Seconds): Seconds | undefined {
   const { consumedAt, revokedAt = now } = record
   if (consumedAt === undefined) return undefined
-  return Math.max(0, Math.min(isKeptRecord(record) ? now : revokedAt, endOf(record), now) - consumedAt)
+  return Math.max(0, Math.min(isKept(record) ? now : revokedAt, endOf(record), now) - consumedAt)
 }
 
 function kindOf(record: SubjectTokenRecord, now: Seconds): keyof typeof STATES {
   const { state, replay, revocation: { cause } = {} } = record
   if (replay || cause === 'replay') return 'replayed'
-  if (isLiveRecord(record, now)) return isKeptRecord(record) ? 'kept' : 'live'
+  if (isLiveRecord(record, now)) return isKept(record) ? 'kept' : 'live'
   if (state !== 'revoked') return state
   return cause === 'self' || cause === 'continued' || cause === 'signedOut' ? cause : 'stopped'
 }

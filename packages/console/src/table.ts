@@ -1,10 +1,10 @@
 /** Pages of records: one line for each. */
 import type { JsonObject, RecordQuery, SubjectTokenRecord } from 'oidc-provider-impersonation'
-import { type Html, html, isStoppableRecord, linked, type Value } from 'oidc-provider-impersonation/inside'
+import { type Html, html, linked, type Value } from 'oidc-provider-impersonation/inside'
 import { addressOf, type Typed } from './form.ts'
 import type { ConsoleOptions } from './options.ts'
 import type { People } from './people.ts'
-import { stateCell } from './state.ts'
+import { isStoppableRecord, stateCell } from './state.ts'
 import { may, type Visit } from './visit.ts'
 import { shorten, timeOf, ZONE } from './words.ts'
 

@@ -1,17 +1,10 @@
 /** What deserves a look: what no one has looked into yet, by application, and all there was of either kind. */
 import type { Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
-import {
-  type Html,
-  html,
-  invalidRequest,
-  isLiveRecord,
-  single,
-  type Value,
-} from 'oidc-provider-impersonation/inside'
+import { type Html, html, invalidRequest, single, type Value } from 'oidc-provider-impersonation/inside'
 import { addressOf, type Typed, textField } from '../form.ts'
 import { MOST_ALARMS } from '../newest-alarms.ts'
 import { namedIn, type People } from '../people.ts'
-import { endOf } from '../state.ts'
+import { endOf, isLiveRecord } from '../state.ts'
 import { linkIn, listed, PLACE, rowsOf, tableOf } from '../table.ts'
 import { may, type Page, peopleOf, refusal, type Visit } from '../visit.ts'
 import { countOf, shorten, timeOf, ZONE } from '../words.ts'

@@ -3,9 +3,6 @@ import {
   assertNoQuery,
   type Html,
   html,
-  isAlarmingRecord,
-  isLiveRecord,
-  isStoppableRecord,
   parseText,
   readForm,
   recordNotFound,
@@ -15,7 +12,7 @@ import {
 } from 'oidc-provider-impersonation/inside'
 import { addressOf, field, type Typed, tried, typedIn } from '../form.ts'
 import { namedIn, type People, shortOf } from '../people.ts'
-import { stateCell } from '../state.ts'
+import { isLiveRecord, isStoppableRecord, stateCell } from '../state.ts'
 import { engineerOf, reasonIn, ticketIn, ticketOf, titleOf, whyIn } from '../table.ts'
 import { may, type Page, peopleOf, stopAllLinks, type Visit } from '../visit.ts'
 import { shorten, ZONE } from '../words.ts'
@@ -51,6 +48,10 @@ export async function stopOne(visit: Visit): Promise<Page | string> {
   return pageOf(visit, record, { reason, error })
 }
 
+/** Whether something happened that deserves a look (docs/protocol.md §2.2). */
+const isAlarming = ({ replay, consumedAt, actor }: SubjectTokenRecord): boolean =>
+  replay !== undefined || (consumedAt !== undefined && actor === undefined)
+
 type Mistake = Typed<'reason'> & Pick<Page, 'error'>
 
 async function pageOf(
@@ -63,7 +64,7 @@ async function pageOf(
   const people = await peopleOf(visit, namedIn([record]))
   const [before, alarm] = await Promise.all([
     recordBefore(visit, record),
-    isAlarmingRecord(record) && alarmOf(visit, record, people),
+    isAlarming(record) && alarmOf(visit, record, people),
   ])
   const goesOn = isStoppableRecord(record, now)
   const wrong = error && html` aria-invalid="true" aria-describedby="error"`

@@ -1,5 +1,5 @@
 import type { RevocationCause, Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
-import { type Html, html, isEndedRecord, type Value } from 'oidc-provider-impersonation/inside'
+import { type Html, html, isEnd, type Value } from 'oidc-provider-impersonation/inside'
 import type { People } from '../people.ts'
 import { endOf, keptUntil } from '../state.ts'
 import type { Visit } from '../visit.ts'
@@ -34,7 +34,7 @@ export function timelineOf(
     [replay?.at, 'alarm', html`used again by <code>${replay?.clientId ?? replay?.by}</code>, and refused`],
     [
       revokedAt,
-      isEndedRecord(record) ? '' : stopKind,
+      revocation && isEnd(revocation) ? '' : stopKind,
       html`${stopOf(record, base, people)}${kept && html`. <b class="alarm">It ${kept}</b>`}`,
     ],
     ...acknowledged.map(
@@ -96,7 +96,7 @@ function stopOf(record: SubjectTokenRecord, base: string, people: People): Value
   const { cause = 'unknown', client, by, reason, continuedBy } = record.revocation ?? {}
   const way =
     continuedBy === undefined ? WAYS[cause] : html`<a href="${base}/${continuedBy}">${WAYS[cause]}</a>`
-  return html`${isEndedRecord(record) && cause !== 'self' ? 'ended' : 'stopped'} ${by !== undefined && html`by ${people.whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
+  return html`${isEnd({ cause }) && cause !== 'self' ? 'ended' : 'stopped'} ${by !== undefined && html`by ${people.whole(by)} `}${way}${client !== undefined && html` (<code>${client}</code>)`}${
     reason !== undefined && html`: “<bdi>${reason}</bdi>”`
   }`
 }
