@@ -1,20 +1,13 @@
 /** What is read when a reader of metrics asks, and costs requests nothing. */
 import type { Meter } from '@opentelemetry/api'
 import { epochTime, type Seconds } from '../base/clock.ts'
+import type { StoreMeasures } from '../tokens/store.ts'
 import { attributes } from './series.ts'
-
-/** What a store has counted. */
-interface Counted {
-  readonly failures: Readonly<Record<string, number>>
-  readonly waits: number
-  readonly waited: number
-  readonly waiting: number
-}
 
 /** What one provider of this process can be asked for. */
 export interface Source {
   /** Absent where the store counts nothing. */
-  measures(): Counted | undefined
+  measures(): StoreMeasures | undefined
   /** When its newest status list was signed; `undefined` while no one has asked for one. */
   newestListAt(): Seconds | undefined
   /** Sessions that are open, as far as is known now; absent where there are none. */
@@ -41,7 +34,7 @@ function present(): Source[] {
 }
 
 /** Several providers of one process are added up. Those that share a database are counted once. */
-const counted = (): Counted[] => [...new Set(present().flatMap((source) => source.measures() ?? []))]
+const counted = (): StoreMeasures[] => [...new Set(present().flatMap((source) => source.measures() ?? []))]
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 

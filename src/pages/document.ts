@@ -9,13 +9,6 @@ interface Parts {
   readonly script?: string
 }
 
-/** What pages of one kind have in common. */
-export interface Documents {
-  /** For every response, errors included. */
-  readonly headers: Readonly<Record<string, string>>
-  documentOf(title: string, body: Html): string
-}
-
 /** The name of the one policy of Trusted Types. */
 const TRUSTED_TYPES_POLICY = 'impersonation-console'
 
@@ -36,7 +29,8 @@ export const DESIGN = ['design', 'base']
   .map((name) => readAsset(new URL(`./${name}.css`, import.meta.url)))
   .join('')
 
-export function documentsOf({ style, script }: Parts): Documents {
+/** What pages of one kind have in common. */
+export function documentsOf({ style, script }: Parts) {
   const policy = [
     "default-src 'none'",
     script && `script-src ${hashOf(script)}`,
@@ -50,6 +44,7 @@ export function documentsOf({ style, script }: Parts): Documents {
     `trusted-types ${script ? TRUSTED_TYPES_POLICY : "'none'"}`,
   ]
   return {
+    /** For every response, errors included. */
     headers: {
       'Cache-Control': 'no-store',
       'Content-Security-Policy': policy.filter((rule) => rule !== undefined).join('; '),
@@ -61,7 +56,7 @@ export function documentsOf({ style, script }: Parts): Documents {
       'X-Frame-Options': 'DENY',
       'X-Robots-Tag': 'noindex',
     },
-    documentOf(title, body) {
+    documentOf(title: string, body: Html): string {
       const code: Value = script !== undefined && Html.constant('script', script)
       return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">

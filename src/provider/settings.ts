@@ -2,25 +2,10 @@ import type Router from '@koa/router'
 import type { Client, Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../tokens/store.ts'
-import { type AccessTokenVerifier, createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
-import { assertSigningKeys, type JwtSigner, jwtSigner, type SigningAlgorithm } from './keys.ts'
+import { createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
+import { assertSigningKeys, jwtSigner } from './keys.ts'
 import { assertStaticClients } from './registration.ts'
 import type { StatusLists } from './status-reference.ts'
-
-/** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
-export interface Settings {
-  /** The deployment's own function, before it was wrapped. */
-  readonly extraTokenClaims: Configuration['extraTokenClaims']
-  readonly pairwiseIdentifier: Configuration['pairwiseIdentifier']
-  /** The client certificate of a request, if mTLS is enabled; also for clients that are not bound to one. */
-  readonly getCertificate: MutualTls['getCertificate']
-  readonly verifyAccessToken: AccessTokenVerifier
-  /** The algorithm of the first signing key; management tokens are signed with it. */
-  readonly signingAlgorithm: SigningAlgorithm
-  /** Signs with the first signing key. */
-  readonly signJwt: JwtSigner
-  managementResource(provider: Provider): string
-}
 
 /** Everything that the rooms need: complete once `attach` has returned. */
 export interface Service {
@@ -68,20 +53,26 @@ export interface Sessions {
   stopWatching?(): void
 }
 
-type MutualTls = NonNullable<NonNullable<Configuration['features']>['mTLS']>
+export type Settings = ReturnType<typeof readSettings>
 
-export function readSettings(configuration: Configuration, managementResource: string | undefined): Settings {
+/** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
+export function readSettings(configuration: Configuration, managementResource: string | undefined) {
   const { keys, signingKey, signingAlgorithm } = assertSigningKeys(configuration.jwks)
   assertStaticClients(configuration)
   const mTLS = configuration.features?.mTLS
   return {
+    /** The deployment's own function, before it was wrapped. */
     extraTokenClaims: configuration.extraTokenClaims,
     pairwiseIdentifier: configuration.pairwiseIdentifier,
+    /** The client certificate of a request, if mTLS is enabled; also for clients that are not bound to one. */
     getCertificate: mTLS?.enabled ? mTLS.getCertificate : undefined,
     verifyAccessToken: rememberVerified(createAccessTokenVerifier(keys)),
+    /** The algorithm of the first signing key; management tokens are signed with it. */
     signingAlgorithm,
+    /** Signs with the first signing key. */
     signJwt: jwtSigner(signingKey, signingAlgorithm),
-    managementResource: (provider) => managementResource ?? defaultManagementResource(provider.issuer),
+    managementResource: (provider: Provider): string =>
+      managementResource ?? defaultManagementResource(provider.issuer),
   }
 }
 

@@ -40,14 +40,6 @@ export interface Armed extends Sealed {
   readonly until: Seconds
 }
 
-export interface Seal {
-  seal(purpose: Purpose, content: Sealed, life: Seconds): Promise<string>
-  /** `undefined` for everything that was not sealed here, for this purpose, or too long ago. */
-  open(purpose: Purpose, value: string | undefined): Promise<Sealed | undefined>
-  /** What was sealed too long ago opens, too: such a browser is refused rather than taken for one that was never armed. */
-  openArmed(value: string | undefined): Promise<Armed | undefined>
-}
-
 /** The keys that sign the cookies: the first one seals, all of them open, so that they can be changed. */
 export const keysOf = ({ cookies }: Configuration): readonly (string | Buffer)[] => {
   const keys: unknown = cookies?.keys
@@ -56,7 +48,9 @@ export const keysOf = ({ cookies }: Configuration): readonly (string | Buffer)[]
 
 const ALGORITHMS = { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] }
 
-export function sealOf(issuer: string, configuration: Configuration): Seal {
+export type Seal = ReturnType<typeof sealOf>
+
+export function sealOf(issuer: string, configuration: Configuration) {
   const derived = new Map<string | Buffer, Uint8Array>()
   const derive = (key: string | Buffer): Uint8Array => {
     const known = derived.get(key)
@@ -81,7 +75,7 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
     return undefined
   }
   return {
-    seal(purpose, content, life) {
+    seal(purpose: Purpose, content: Sealed, life: Seconds): Promise<string> {
       const [newest] = keysOf(configuration)
       if (newest === undefined) throw new Error('cookies.keys is empty')
       return new EncryptJWT({ sealed: content })
@@ -91,13 +85,15 @@ export function sealOf(issuer: string, configuration: Configuration): Seal {
         .setExpirationTime(epochTime() + life)
         .encrypt(derive(newest))
     },
-    async open(purpose, value) {
+    /** `undefined` for everything that was not sealed here, for this purpose, or too long ago. */
+    async open(purpose: Purpose, value: string | undefined): Promise<Sealed | undefined> {
       const opened = await decrypt(purpose, value)
       if (!opened || isOver(opened)) return undefined
       const { until: _, ...content } = opened
       return content
     },
-    openArmed: (value) => decrypt('armed', value),
+    /** What was sealed too long ago opens, too: such a browser is refused rather than taken for one that was never armed. */
+    openArmed: (value: string | undefined) => decrypt('armed', value),
   }
 }
 

@@ -6,21 +6,10 @@ import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subje
 import { type SignedStatusList, statusListOf } from './status-list.ts'
 import { rememberStopped } from './stopped.ts'
 
-/** The lists that a process publishes. */
-export interface PublishedLists {
-  readonly ttl: Seconds
-  /** Whether a list with this number is published. Other numbers cost nothing: they are not looked up. */
-  has(number: number): Promise<boolean>
-  /** A published list, at most a second old. */
-  get(number: number): Promise<SignedStatusList>
-  /** When the newest of those that were asked for was signed; `undefined` before the first. */
-  newestAt(): Seconds | undefined
-}
+export type PublishedLists = ReturnType<typeof publishLists>
 
-export function publishLists(
-  { provider: { issuer }, store, settings }: Service,
-  statusLists: StatusLists,
-): PublishedLists {
+/** The lists that a process publishes. */
+export function publishLists({ provider: { issuer }, store, settings }: Service, statusLists: StatusLists) {
   const numbers = rememberNumbers(store)
   const stopped = rememberStopped(store, issuer)
   const lists = new Map<number, ReturnType<typeof statusListOf>>()
@@ -32,12 +21,14 @@ export function publishLists(
 
   return {
     ttl: statusLists.ttl,
-    async has(number) {
+    /** Whether a list with this number is published. Other numbers cost nothing: they are not looked up. */
+    async has(number: number): Promise<boolean> {
       const published = await numbers()
       if (lists.size > published.size) forgetOld(published)
       return published.has(number)
     },
-    async get(number) {
+    /** A published list, at most a second old. */
+    async get(number: number): Promise<SignedStatusList> {
       const uri = listUri(statusLists, number)
       const list =
         lists.get(number) ??
@@ -47,6 +38,7 @@ export function publishLists(
       newest = Math.max(newest ?? 0, signed.iat)
       return signed
     },
+    /** When the newest of those that were asked for was signed; `undefined` before the first. */
     newestAt: () => newest,
   }
 }

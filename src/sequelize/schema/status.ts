@@ -8,16 +8,7 @@ import { grantsTo, missingRights } from './rights.ts'
 import { look, THIS_VERSION, unsound } from './sound.ts'
 import { ALL_STEPS, allOf } from './steps.ts'
 
-export interface Status {
-  /** Names of steps. */
-  readonly applied: readonly string[]
-  readonly pending: readonly string[]
-  /** Steps of a later version. */
-  readonly unknown: readonly string[]
-  readonly tables: readonly TableStatus[]
-  /** What is wrong, and what to do; none where this version works with the tables. */
-  readonly faults: readonly string[]
-}
+export type Status = Awaited<ReturnType<typeof statusOf>>
 
 interface TableStatus {
   readonly name: string
@@ -30,8 +21,11 @@ interface TableStatus {
 /** Counting may take as long. */
 const PATIENCE: Seconds = 300
 
-/** Counts every row, which takes a while on large tables. */
-export async function statusOf(sequelize: Sequelize): Promise<Status> {
+/**
+ * The names of steps, those of a later version among them, how full the tables are, and what is wrong, with what to do. Counts
+ * every row, which takes a while on large tables.
+ */
+export async function statusOf(sequelize: Sequelize) {
   const database = databaseOf(sequelize, PATIENCE)
   const { applied, pending, unknown, faults } = await look(database, THIS_VERSION)
   const tables: TableStatus[] = []
