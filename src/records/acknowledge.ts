@@ -2,7 +2,7 @@ import { epochTime, type Seconds } from '../base/clock.ts'
 import { invalidRequest } from '../base/errors.ts'
 import type { Service } from '../provider/settings.ts'
 import { isAlarming, isUnacknowledged } from '../tokens/subject-token.ts'
-import { assertKnown, parseName, parseText, required } from './fields.ts'
+import { assertKnown, mustBe, parseName, parseText, required } from './fields.ts'
 import { findToken, recordNotFound } from './record.ts'
 
 /** What someone says of the alarms of a record, each member checked (protocol.md §2.2). */
@@ -50,6 +50,5 @@ export function parseAcknowledgementRequest(
 
 function parseReplayedAt(value: unknown): Seconds | null {
   if (value === null || (Number.isSafeInteger(value) && Number(value) >= 0)) return value as Seconds | null
-  const field = 'replayedAt'
-  throw invalidRequest({ field, public: `${field} must be whole seconds since the epoch, or null` })
+  throw mustBe('replayedAt', 'whole seconds since the epoch, or null')
 }

@@ -1,12 +1,14 @@
 import { invalidRequest } from '../base/errors.ts'
 import { isStorableName, isStorableWithin, MAX_NAME_LENGTH } from '../base/json.ts'
 
+/** The refusal of a member or a parameter that breaks its own rule. */
+export const mustBe = (field: string, what: string) =>
+  invalidRequest({ field, public: `${field} must be ${what}` })
+
 /** A name that comes from outside: of an account, a client or a resource. */
 export function parseName(field: string, value: unknown): string {
-  if (!isStorableName(value)) {
-    throw invalidRequest({ field, public: `${field} must be a string of 1 to ${MAX_NAME_LENGTH} characters` })
-  }
-  return value
+  if (isStorableName(value)) return value
+  throw mustBe(field, `a string of 1 to ${MAX_NAME_LENGTH} characters`)
 }
 
 const MAX_TEXT_LENGTH = 1000
@@ -14,10 +16,12 @@ const MAX_TEXT_LENGTH = 1000
 /** A text that people write for others to read. */
 export function parseText(field: string, value: unknown): string {
   if (isStorableWithin(MAX_TEXT_LENGTH, value) && value.trim() !== '') return value
-  throw invalidRequest({
-    field,
-    public: `${field} must be a string of 1 to ${MAX_TEXT_LENGTH} characters, and must not be blank`,
-  })
+  throw mustBe(field, `a string of 1 to ${MAX_TEXT_LENGTH} characters, and must not be blank`)
+}
+
+export function parseFlag(field: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw mustBe(field, 'true or false')
 }
 
 /** Refuses a member that is not one of `fields`: one that is ignored would promise something. */

@@ -20,7 +20,7 @@ import { mintId, secondOf } from '../tokens/id.ts'
 import { hashToken, mintToken, type SubjectTokenPurpose, type SubjectTokenText } from '../tokens/secret.ts'
 import type { SubjectTokenDraft } from '../tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
-import { assertKnown, parseName, required } from './fields.ts'
+import { assertKnown, mustBe, parseFlag, parseName, required } from './fields.ts'
 
 interface Issued {
   /** Shown once: only its hash is stored. */
@@ -99,7 +99,7 @@ async function assertUsableBy(
   const isUsable = use === 'session' ? sessions.isOpen : mayExchange
   if (!client || !isUsable?.(client)) {
     const is = use === 'session' ? 'is open to sessions' : 'may exchange subject tokens'
-    throw invalidRequest({ field: 'clientId', public: `clientId must be a client that ${is}` })
+    throw mustBe('clientId', `a client that ${is}`)
   }
   if (use === 'session' && readOnly && !sessions.obeysReadOnly?.(client))
     throw invalidRequest({ field: 'readOnly', public: 'readOnly is not obeyed by the client' })
@@ -177,7 +177,8 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
     ...(actorId !== undefined && { actorId: parseName('actorId', actorId) }),
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
-    ...(parseReadOnly(readOnly, options) && { readOnly: true }),
+    // The record keeps what the option is now.
+    ...((readOnly === undefined ? options.readOnly : parseFlag('readOnly', readOnly)) && { readOnly: true }),
     expiresIn:
       expiresIn === undefined ? options.subjectTokenTTL : parseLife(expiresIn, options.maxSubjectTokenTTL),
   }
@@ -188,19 +189,11 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
   throw invalidRequest({ field, public: `${field} is required, and must not be blank` })
 }
 
-/** The record keeps what the option is now. */
-function parseReadOnly(value: unknown, options: Service['options']): boolean {
-  if (value === undefined) return options.readOnly
-  if (typeof value === 'boolean') return value
-  throw invalidRequest({ field: 'readOnly', public: 'readOnly must be true or false' })
-}
-
 /** `session` is accepted only where the deployment has sessions. */
 function parseUse(value: unknown, { sessions }: Service): SubjectTokenPurpose {
   if (value === undefined || value === 'exchange') return 'exchange'
   if (value === 'session' && sessions.isOpen) return 'session'
-  const uses = sessions.isOpen ? 'exchange or session' : 'exchange'
-  throw invalidRequest({ field: 'use', public: `use must be ${uses}` })
+  throw mustBe('use', sessions.isOpen ? 'exchange or session' : 'exchange')
 }
 
 /** One application, and one other person. Its resources are those that the application asks for. */
@@ -226,10 +219,10 @@ function parseContext(value: unknown): JsonObject {
     const copy: unknown = JSON.parse(text)
     if (Buffer.byteLength(text) <= MAX_CONTEXT_BYTES && isContext(copy)) return copy
   }
-  throw invalidRequest({
-    field: 'context',
-    public: `context must be a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
-  })
+  throw mustBe(
+    'context',
+    `a JSON object of at most ${MAX_CONTEXT_BYTES} bytes and ${MAX_CONTEXT_LEVELS} levels`,
+  )
 }
 
 const isContext = (value: unknown): value is JsonObject =>
@@ -249,10 +242,7 @@ function parseResource(value: unknown): string | readonly string[] {
 }
 
 const notAResource = () =>
-  invalidRequest({
-    field: 'resource',
-    public: `resource must be an absolute URI without fragment, or a list of 1 to ${MAX_RESOURCES} different ones`,
-  })
+  mustBe('resource', `an absolute URI without fragment, or a list of 1 to ${MAX_RESOURCES} different ones`)
 
 /** One or more names of RFC 6749 §3.3, in any order. */
 function parseScope(value: unknown): string {
@@ -265,6 +255,5 @@ function parseScope(value: unknown): string {
 function parseLife(value: unknown, longest: Seconds): Seconds {
   const fits = Number.isSafeInteger(value) && Number(value) >= 1 && Number(value) <= longest
   if (fits) return Number(value)
-  const rule = `must be whole seconds from 1 to ${longest}`
-  throw invalidRequest({ field: 'expiresIn', public: `expiresIn ${rule}` })
+  throw mustBe('expiresIn', `whole seconds from 1 to ${longest}`)
 }

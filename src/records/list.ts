@@ -1,12 +1,11 @@
 import { epochTime, type Seconds } from '../base/clock.ts'
-import { invalidRequest } from '../base/errors.ts'
 import { timed } from '../metrics/metrics.ts'
 import type { Service } from '../provider/settings.ts'
 import { isId } from '../tokens/id.ts'
 import type { SubjectTokenFilter } from '../tokens/store.ts'
 import type { SubjectTokenState } from '../tokens/subject-token.ts'
 import { type Lookup, withAccounts } from './accounts.ts'
-import { assertKnown, parseName } from './fields.ts'
+import { assertKnown, mustBe, parseFlag, parseName } from './fields.ts'
 import { recordOf, type SubjectTokenRecord } from './record.ts'
 
 /** Which records to list, and which page of them (docs/protocol.md §2.2): those that match every member. */
@@ -126,17 +125,10 @@ const recordIdIn = (jti: string): string | undefined => {
   return isId(id) ? id : undefined
 }
 
-const mustBe = (field: string, what: string) => invalidRequest({ field, public: `${field} must be ${what}` })
-
 function parseState(field: string, value: unknown): SubjectTokenState {
   const state = STATES.find((known) => known === value)
   if (!state) throw mustBe(field, `one of ${STATES.join(', ')}`)
   return state
-}
-
-function parseFlag(field: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw mustBe(field, 'true or false')
-  return value
 }
 
 function parseTrue(field: string, value: unknown): true {

@@ -16,8 +16,7 @@ import { assertKnown, onlyOne, parseName, required } from './fields.ts'
 import { issueSubjectToken, parseIssueRequest } from './issue.ts'
 import { listSubjectTokens, parseListRequest, type RecordPage, type RecordQuery } from './list.ts'
 import { findToken, recordOf, type SubjectTokenRecord } from './record.ts'
-import { revokeSubjectToken, revokeSubjectTokens, type Stopped } from './stop.ts'
-import { KILLED_BY, killFilterOf, parseStopRequest } from './stop-request.ts'
+import { KILLED_BY, parseStopRequest, revokeAsAsked, type Stopped } from './stop.ts'
 import { parseSummaryRequest, type RecordSummary, summarizeSubjectTokens } from './summary.ts'
 
 /** The members of `POST /subject-tokens` (docs/protocol.md §2.1), and who issues. Strings have 1 to 255 characters. */
@@ -157,6 +156,8 @@ export function recordsOf(service: () => Service, origin: CallOrigin = IN_PROCES
       throw error.status === 500 ? thrown : error
     }
   }
+  const stop = (inside: Service, given: object) =>
+    revokeAsAsked(inside, origin.lookupOf(inside.provider), parseStopRequest({ ...given }), origin.revocation)
   return {
     issue: (all) =>
       call(all, async (inside, { createdBy, ...given }) => {
@@ -182,20 +183,14 @@ export function recordsOf(service: () => Service, origin: CallOrigin = IN_PROCES
     stop: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, ['id', 'by', 'reason', 'cause', 'continuedBy'])
-        const id = parseId(given.id)
-        const { says } = parseStopRequest({ ...given })
-        const lookup = origin.lookupOf(inside.provider)
-        return revokeSubjectToken(inside, id, { ...origin.revocation, ...says }, lookup)
+        parseId(given.id)
+        return stop(inside, given)
       }),
     stopAll: (request) =>
       call(request, async (inside, given) => {
         assertKnown(given, [...KILLED_BY, 'by', 'reason'])
-        const filter = killFilterOf(onlyOne(given, KILLED_BY), { ...given })
-        const { says } = parseStopRequest({ ...given })
-        return revokeSubjectTokens(inside, origin.lookupOf(inside.provider), filter, {
-          ...origin.revocation,
-          ...says,
-        })
+        onlyOne(given, KILLED_BY)
+        return stop(inside, given)
       }),
     acknowledge: (all) =>
       call(all, async (inside, { id, ...given }) => {

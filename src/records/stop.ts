@@ -9,6 +9,7 @@ import { isId } from '../tokens/id.ts'
 import type { KillFilter, Revoked, RevokedToken } from '../tokens/store.ts'
 import { isUnexpired, jtiOf, type Revocation, shownRevocation } from '../tokens/subject-token.ts'
 import { forAccount, type Lookup } from './accounts.ts'
+import { assertKnown, mustBe, onlyOne, parseName, parseText } from './fields.ts'
 import { findToken, recordNotFound } from './record.ts'
 
 /** How many impersonations a call has stopped: none when it is repeated, and those that an earlier one left unfinished. */
@@ -167,3 +168,68 @@ function payloadOf(token: RevokedToken, { now, request }: Call): SubjectTokenRev
     request,
   }
 }
+
+/** Whose tokens a kill switch may revoke. */
+export const KILLED_BY = ['userId', 'actorId', 'createdBy'] as const
+
+/** One record, or those of a kill switch, and who stops it and why, as the caller says (protocol.md §2.2). */
+export function parseStopRequest(body: Readonly<Record<string, unknown>>) {
+  assertKnown(body, ['id', ...KILLED_BY, 'by', 'reason', 'cause', 'continuedBy'])
+  const given = onlyOne(body, ['id', ...KILLED_BY])
+  const { by, reason, cause } = body
+  if (cause !== undefined && given !== 'id')
+    throw invalidRequest({ field: 'cause', public: `cause must not come with ${given}` })
+  return {
+    revoked: given === 'id' ? { id: parseName('id', body.id) } : killFilterOf(given, body),
+    says: {
+      ...(by !== undefined && { by: parseName('by', by) }),
+      ...(reason !== undefined && { reason: parseText('reason', reason) }),
+      ...(cause !== undefined && { cause: parseCause(cause) }),
+      ...parseContinuedBy(body),
+    },
+  }
+}
+
+export function killFilterOf(
+  by: (typeof KILLED_BY)[number],
+  given: Readonly<Record<string, unknown>>,
+): KillFilter {
+  const name = parseName(by, given[by])
+  if (by === 'userId') return { userId: name }
+  return by === 'actorId' ? { actorId: name } : { createdBy: name }
+}
+
+/** The causes that a caller may name for one record, in place of that of the route. */
+const CAUSES = ['self', 'continued'] as const
+
+function parseCause(value: unknown): (typeof CAUSES)[number] {
+  const cause = CAUSES.find((known) => known === value)
+  if (!cause) throw mustBe('cause', CAUSES.join(' or '))
+  return cause
+}
+
+/** The record that goes on. Whether it may be this one is known where the records are. */
+function parseContinuedBy({
+  cause,
+  continuedBy,
+}: Readonly<Record<string, unknown>>): Pick<Revocation, 'continuedBy'> {
+  const field = 'continuedBy'
+  if (cause === 'continued') {
+    if (continuedBy === undefined)
+      throw invalidRequest({ field, public: 'continuedBy is required with the cause continued' })
+    return { continuedBy: parseName('continuedBy', continuedBy) }
+  }
+  if (continuedBy === undefined) return {}
+  throw invalidRequest({ field, public: 'continuedBy must come with the cause continued' })
+}
+
+/** Stops what was asked for. `revocation` is how the call came about, unless it says so itself. */
+export const revokeAsAsked = (
+  service: Service,
+  lookup: Lookup,
+  { revoked, says }: ReturnType<typeof parseStopRequest>,
+  revocation: Revocation,
+): Promise<Stopped> =>
+  'id' in revoked
+    ? revokeSubjectToken(service, revoked.id, { ...revocation, ...says }, lookup)
+    : revokeSubjectTokens(service, lookup, revoked, { ...revocation, ...says })

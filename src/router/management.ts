@@ -11,8 +11,14 @@ import { onlyOne } from '../records/fields.ts'
 import { issueSubjectToken, parseIssueRequest } from '../records/issue.ts'
 import { listSubjectTokens, parseListRequest, QUERY } from '../records/list.ts'
 import { showSubjectToken } from '../records/record.ts'
-import { revokeSubjectToken, revokeSubjectTokens } from '../records/stop.ts'
-import { KILLED_BY, killFilterOf, parseStopRequest } from '../records/stop-request.ts'
+import {
+  KILLED_BY,
+  killFilterOf,
+  parseStopRequest,
+  revokeAsAsked,
+  revokeSubjectToken,
+  revokeSubjectTokens,
+} from '../records/stop.ts'
 import { parseSummaryRequest, summarizeSubjectTokens } from '../records/summary.ts'
 import type { Revocation } from '../tokens/subject-token.ts'
 import { authenticator, challengeOf, type ManagementContext } from './authenticate.ts'
@@ -95,12 +101,8 @@ function handlersOf(service: Service) {
     },
     async revokeSaying(ctx, caller) {
       assertNoQuery(ctx.querystring)
-      const { revoked, says } = parseStopRequest(await readJsonObject(ctx))
-      const revocation = { ...byApi(caller), ...says }
-      ctx.body =
-        'id' in revoked
-          ? await revokeSubjectToken(service, revoked.id, revocation, caller)
-          : await revokeSubjectTokens(service, caller, revoked, revocation)
+      const request = parseStopRequest(await readJsonObject(ctx))
+      ctx.body = await revokeAsAsked(service, caller, request, byApi(caller))
     },
     async acknowledge(ctx) {
       assertNoQuery(ctx.querystring)
