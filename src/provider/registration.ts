@@ -48,16 +48,24 @@ export function validateClientMetadata(
 ): void {
   const wanted = privilegesOf(metadata, reservedGrants)
   if (!ctx) return
-  if (ctx.oidc.route === 'client_update') {
-    const held = privilegesOf(ctx.oidc.client?.metadata() ?? {}, reservedGrants)
+  const before = metadataBefore(ctx)
+  if (before) {
+    const held = privilegesOf(before, reservedGrants)
     assertNotWidened(wanted, held)
     // What it has now decides: one update cannot both give up its privileges and weaken it.
     if (mayExchange(held) || held.scopes.length > 0) assertNotWeakened(wanted, held)
-  } else if (!ctx.oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) {
-    assertNotWidened(wanted, privilegesOf({}, []))
   }
   const [scope] = wanted.authenticates ? [] : managementScopesIn(metadata.scope)
   if (scope) throw invalidClientMetadata(`scope ${scope} is only for clients that authenticate`)
+}
+
+/**
+ * What a client has that describes itself: only an administrator gives it more, and an update repeats it. `undefined` where
+ * an administrator has let a new client have anything.
+ */
+export function metadataBefore({ oidc }: KoaContextWithOIDC): RawMetadata | undefined {
+  if (oidc.route === 'client_update') return oidc.client?.metadata() ?? {}
+  return oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY) ? undefined : {}
 }
 
 function assertNotWidened(wanted: Privileges, held: Privileges): void {

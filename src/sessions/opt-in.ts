@@ -1,8 +1,13 @@
 /** Which clients a subject token may open: those that the administrator has registered for it. */
 import type { Client, ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
-import { IMPERSONATION_POLICY, TOKEN_EXCHANGE_AUDIENCES } from '../base/constants.ts'
+import { TOKEN_EXCHANGE_AUDIENCES } from '../base/constants.ts'
 import type { RawMetadata } from '../provider/clients.ts'
-import { assertAsStrong, assertWithin, invalidClientMetadata } from '../provider/registration.ts'
+import {
+  assertAsStrong,
+  assertWithin,
+  invalidClientMetadata,
+  metadataBefore,
+} from '../provider/registration.ts'
 
 /** Client metadata: whether a subject token may open this client, and where its sign-in starts. */
 const IMPERSONATION_SESSIONS = 'impersonation_sessions'
@@ -43,10 +48,9 @@ export function validateOptIn(ctx: KoaContextWithOIDC | undefined, metadata: Raw
 }
 
 /** Only an administrator gives it, and takes it: an update repeats what the client has. */
-function assertGiven({ oidc }: KoaContextWithOIDC, metadata: RawMetadata): void {
-  const isUpdate = oidc.route === 'client_update'
-  if (!isUpdate && oidc.entities.InitialAccessToken?.policies?.includes(IMPERSONATION_POLICY)) return
-  const held: RawMetadata = (isUpdate && oidc.client?.metadata()) || {}
+function assertGiven(ctx: KoaContextWithOIDC, metadata: RawMetadata): void {
+  const held = metadataBefore(ctx)
+  if (!held) return
   if (held[IMPERSONATION_SESSIONS] !== undefined) assertOpenAsBefore(metadata, held)
   const changed = OPT_IN.find((name) => metadata[name] !== held[name])
   if (!changed) return
