@@ -69,29 +69,23 @@ export function managementScopesIn(scope: unknown): readonly ManagementScope[] {
   return MANAGEMENT_SCOPES.filter((name) => names.includes(name))
 }
 
-export function isResourceList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isResourceIndicator)
-}
+type IsList = (value: unknown) => value is readonly string[]
+
+export const isResourceList: IsList = (value) => Array.isArray(value) && value.every(isResourceIndicator)
+
+export const isAudienceList: IsList = (value) => Array.isArray(value) && value.every(isStorableName)
+
+/** A malformed list allows nothing. */
+const readList = (isList: IsList, value: unknown): readonly string[] | undefined =>
+  value === undefined || isList(value) ? value : []
 
 /** The resources that a registered client is limited to; `undefined` if it may request any. */
-export function registeredResources(client: RawMetadata): readonly string[] | undefined {
-  const resources = client[TOKEN_EXCHANGE_RESOURCES]
-  if (resources === undefined) return undefined
-  // A malformed list allows nothing.
-  return isResourceList(resources) ? resources : []
-}
+export const registeredResources = ({ [TOKEN_EXCHANGE_RESOURCES]: resources }: RawMetadata) =>
+  readList(isResourceList, resources)
 
-export function isAudienceList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isStorableName)
-}
-
-/** The audiences that a registered client is known by as an API; `undefined` if it is no API. */
-export function registeredAudiences(client: RawMetadata): readonly string[] | undefined {
-  const audiences = client[TOKEN_EXCHANGE_AUDIENCES]
-  if (audiences === undefined) return undefined
-  // A malformed list makes it an API that receives no token.
-  return isAudienceList(audiences) ? audiences : []
-}
+/** The audiences that a registered client is known by as an API, `[]` receives no token; `undefined` if it is no API. */
+export const registeredAudiences = ({ [TOKEN_EXCHANGE_AUDIENCES]: audiences }: RawMetadata) =>
+  readList(isAudienceList, audiences)
 
 /** Whether a registered client may exchange subject tokens. An API exchanges only what it has received. */
 export const mayExchange = (client: Client): boolean =>
