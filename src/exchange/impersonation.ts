@@ -15,6 +15,7 @@ import { getAccount } from '../provider/accounts.ts'
 import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
 import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
 import { getWithheldScopes } from '../provider/configuration.ts'
+import { recordInClaims } from '../provider/custom-claims.ts'
 import {
   findAccount,
   type GrantContext,
@@ -22,7 +23,7 @@ import {
   type SenderConstraint,
   verifySender,
 } from '../provider/grants.ts'
-import { assertPolicyAllows, type Policy } from '../provider/policy.ts'
+import { assertPolicyAllows, type Policy, recordInPolicy } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
 import { shownActor } from '../tokens/act.ts'
 import { findPresented, type SubjectTokenStore } from '../tokens/store.ts'
@@ -105,17 +106,15 @@ function assertUsable(token: SubjectToken): void {
   if (state !== 'active') throw subjectTokenRefused({ private: state })
 }
 
-interface ActorRequest {
-  readonly request: ExchangeRequest
-  readonly sender: SenderConstraint
-  readonly subject: ImpersonationSubject
-}
-
 /** Verifies the actor token, and that its account may act as this user. `undefined` if none was sent. */
 async function findActor(
   ctx: GrantContext,
   service: Service,
-  { request: { actorToken }, sender, subject }: ActorRequest,
+  {
+    request: { actorToken },
+    sender,
+    subject,
+  }: Pick<Exchange, 'sender' | 'subject'> & { readonly request: ExchangeRequest },
 ): Promise<Actor | undefined> {
   const { userId, record } = subject
   const { actorId } = record
@@ -129,11 +128,9 @@ async function findActor(
   if (token.readOnly && !record.readOnly)
     throw actorTokenRefused({ private: 'read-only, and the subject token is not' })
   assertProven(token, sender, () => service.settings.getCertificate?.(ctx))
-  const { accountId: sub, act, clientId, audiences, model } = token
+  const { actor, model } = token
   const find = (id: string) => timedLookup(() => findAccount(ctx, id, model))
-  await getAccount(sub, find, () => actorTokenRefused({ private: 'its account is gone or disabled' }))
-
-  const actor = { sub, act, clientId, audiences }
+  await getAccount(actor.sub, find, () => actorTokenRefused({ private: 'its account is gone or disabled' }))
   assertChain(actor, { userId, maxDelegationDepth, refused: actorTokenRefused })
   if (actorId !== undefined && actorId !== actor.sub)
     throw subjectTokenRefused({ private: 'bound to another actor' })
@@ -178,28 +175,18 @@ async function assertExchangeAllowed(
   const { record, account } = subject
   await assertPolicyAllows(policy, {
     stage: 'exchange',
-    use: record.purpose,
     userId: record.userId,
     account,
     ...(actor && { actor: { ...actor, verified: true } }),
     client: { id: ctx.oidc.client.clientId },
-    createdBy: { id: record.createdBy },
-    context: record.context,
+    ...recordInPolicy(record),
     resource: target.resource,
     scope: target.scope,
-    ...(record.readOnly && { readOnly: record.readOnly }),
   })
 }
 
-/** What the claims function learns of the subject token. */
 const grantOf = ({ record }: ImpersonationSubject) =>
-  ({
-    type: TOKEN_EXCHANGE,
-    kind: 'impersonation',
-    subjectTokenId: record.id,
-    subjectTokenContext: record.context,
-    ...(record.readOnly && { readOnly: record.readOnly }),
-  }) as const
+  ({ type: TOKEN_EXCHANGE, kind: 'impersonation', ...recordInClaims(record) }) as const
 
 interface Exchange {
   readonly sender: SenderConstraint

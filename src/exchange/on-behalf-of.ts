@@ -25,6 +25,7 @@ import {
   registeredResources,
 } from '../provider/clients.ts'
 import { getWithheldScopes } from '../provider/configuration.ts'
+import { recordInClaims } from '../provider/custom-claims.ts'
 import {
   findAccount,
   type GrantContext,
@@ -33,7 +34,7 @@ import {
   verifySender,
 } from '../provider/grants.ts'
 import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
-import { askDeployment } from '../provider/policy.ts'
+import { askDeployment, recordInPolicy } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
 import { readAct, shownActor, subsOf } from '../tokens/act.ts'
 import type { ActingParty } from '../tokens/subject-token.ts'
@@ -226,13 +227,7 @@ async function assertStepAllowed(
     subjectToken: { clientId, audience, ...(scope !== undefined && { scope }), bound },
     resource: target.resource,
     scope: target.scope,
-    ...(record && {
-      createdBy: { id: record.createdBy },
-      context: record.context,
-      subjectTokenId: record.id,
-      use: record.purpose,
-      ...(record.readOnly && { readOnly: record.readOnly }),
-    }),
+    ...(record && { ...recordInPolicy(record), subjectTokenId: record.id }),
   })
 }
 
@@ -240,9 +235,8 @@ const grantOf = ({ record, through, claims }: ReceivedToken) =>
   ({
     type: TOKEN_EXCHANGE,
     kind: 'onBehalfOf',
-    ...(record && { subjectTokenId: record.id }),
-    subjectTokenContext: record?.context ?? {},
-    ...(record?.readOnly && { readOnly: record.readOnly }),
+    subjectTokenContext: {},
+    ...(record && recordInClaims(record)),
     through,
     subjectTokenClaims: claims,
   }) as const

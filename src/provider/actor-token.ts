@@ -5,18 +5,15 @@ import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { actorTokenRefused } from '../base/errors.ts'
 import { isPlainObject, isStorableName } from '../base/json.ts'
 import { chainOf, readAct, subsOf } from '../tokens/act.ts'
-import { type ActClaim, isOfSession } from '../tokens/subject-token.ts'
+import { type ActClaim, type ActingParty, isOfSession } from '../tokens/subject-token.ts'
 import type { GrantContext } from './grants.ts'
 import { findOwnToken, type OwnToken } from './own-token.ts'
 import type { Service } from './settings.ts'
 
 export interface ActorToken {
-  readonly accountId: string
-  readonly clientId: string
-  readonly audiences: readonly string[]
+  /** The account that acts, with those who acted through it before. */
+  readonly actor: ActingParty & { readonly audiences: readonly string[] }
   readonly scopes: ReadonlySet<string>
-  /** The earlier actors, who acted through this account. */
-  readonly act?: ActClaim
   /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
   readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
   readonly readOnly: boolean
@@ -30,18 +27,18 @@ export async function findActorToken(
   value: string,
 ): Promise<ActorToken> {
   const token = await findOwnToken({ ...service, ctx, refused: actorTokenRefused }, value)
-  const { sub: accountId, client, scope, aud, cnf, readOnly, model } = token
+  const { sub, client, scope, aud, cnf, readOnly, model } = token
   const { clientId } = client
   const { act, namesAccounts } = earlierActors(token)
-  assertStorable([accountId, clientId, ...subsOf(act)])
+  assertStorable([sub, clientId, ...subsOf(act)])
   if (client.subjectType === 'pairwise' && !namesAccounts) {
     throw actorTokenRefused({
       private: 'of a client with pairwise subjects, which cannot be mapped to accounts',
     })
   }
-  const scopes = new Set(scope?.split(' '))
   const confirmation = readConfirmation(cnf)
-  return { accountId, clientId, audiences: readAudiences(aud), scopes, act, confirmation, readOnly, model }
+  const actor = { sub, act, clientId, audiences: readAudiences(aud) }
+  return { actor, scopes: new Set(scope?.split(' ')), confirmation, readOnly, model }
 }
 
 /**

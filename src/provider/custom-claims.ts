@@ -2,6 +2,7 @@ import { RESERVED_CLAIMS } from '../base/constants.ts'
 import { functionFailed } from '../base/errors.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../base/json.ts'
 import type { CustomClaimsRequest, ResolvedOptions } from '../options.ts'
+import type { SubjectToken } from '../tokens/subject-token.ts'
 import { callDeployment } from './call.ts'
 
 /** Claims nested deeper than this are a mistake, or a cycle. */
@@ -10,6 +11,13 @@ const MAX_LEVELS = 32
 /** How much of a path, and of each name in it, a message shows. */
 const MAX_PATH = 256
 const MAX_NAME = 64
+
+/** What the claims function learns of a record. */
+export const recordInClaims = ({ id, context, readOnly }: SubjectToken) => ({
+  subjectTokenId: id,
+  subjectTokenContext: context,
+  ...(readOnly && { readOnly }),
+})
 
 /** Asks `getCustomJwtClaims`; `{}` where the deployment has none. */
 export async function askCustomClaims(

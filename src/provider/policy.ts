@@ -1,6 +1,7 @@
 import { denied, functionFailed } from '../base/errors.ts'
 import { frozenCopy, type JsonObject, type JsonValue } from '../base/json.ts'
 import type { ImpersonationPolicyRequest, PolicyRequest, ResolvedOptions } from '../options.ts'
+import type { SubjectToken } from '../tokens/subject-token.ts'
 import { callDeployment } from './call.ts'
 
 /** The options that decide whether an impersonation is allowed. */
@@ -24,6 +25,14 @@ export function missingContext(
 ): string | undefined {
   return requiredContext.find((key) => isBlank(memberOf(context, key)))
 }
+
+/** What the policy learns of a record. */
+export const recordInPolicy = ({ purpose, createdBy, context, readOnly }: SubjectToken) => ({
+  use: purpose,
+  createdBy: { id: createdBy },
+  context,
+  ...(readOnly && { readOnly }),
+})
 
 /** Asks the deployment alone. */
 export async function askDeployment(

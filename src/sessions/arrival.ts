@@ -18,11 +18,11 @@ import type { ImpersonationPolicyRequest } from '../options.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
 import { getWithheldScopes } from '../provider/configuration.ts'
-import { askCustomClaims } from '../provider/custom-claims.ts'
+import { askCustomClaims, recordInClaims } from '../provider/custom-claims.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
-import { assertPolicyAllows } from '../provider/policy.ts'
+import { assertPolicyAllows, recordInPolicy } from '../provider/policy.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import type { SignIn } from './engineer.ts'
@@ -244,7 +244,7 @@ type Granted = Pick<ImpersonationPolicyRequest, 'scope'> &
 
 /** What the policy is asked about, at the door and at the arrival. */
 export const policyRequest = ({
-  record: { userId, actorId = '', clientId = '', createdBy, context, readOnly },
+  record,
   account,
   session: { loginTs, acr },
   granted,
@@ -257,19 +257,16 @@ export const policyRequest = ({
   readonly granted?: Granted
 }) => ({
   stage: 'session' as const,
-  use: 'session' as const,
-  userId,
+  userId: record.userId,
   account,
   actor: {
-    sub: actorId,
+    sub: record.actorId ?? '',
     verified: true,
     ...(loginTs !== undefined && { authTime: loginTs }),
     ...(acr !== undefined && { acr }),
   },
-  client: { id: clientId },
-  createdBy: { id: createdBy },
-  context,
-  ...(readOnly && { readOnly }),
+  client: { id: record.clientId ?? '' },
+  ...recordInPolicy(record),
   ...granted,
 })
 
@@ -277,7 +274,7 @@ async function askClaims(
   ctx: KoaContextWithOIDC,
   { options, settings }: SessionService,
   {
-    record: { id, userId, actorId = '', context, readOnly },
+    record,
     granted: { scope, resources },
     endsAt,
   }: {
@@ -288,7 +285,7 @@ async function askClaims(
 ): Promise<JsonObject> {
   const { client } = partiesOf(ctx)
   const { clientId } = client
-  const sub = await subjectIdentifier(ctx as GrantContext, settings, { accountId: userId, client })
+  const sub = await subjectIdentifier(ctx as GrantContext, settings, { accountId: record.userId, client })
   return askCustomClaims(options, {
     token: {
       sub,
@@ -299,16 +296,10 @@ async function askClaims(
       exp: endsAt,
     },
     context: {
-      grant: {
-        type: TOKEN_EXCHANGE,
-        kind: 'session',
-        subjectTokenId: id,
-        subjectTokenContext: context,
-        ...(readOnly && { readOnly }),
-      },
-      user: { id: userId },
+      grant: { type: TOKEN_EXCHANGE, kind: 'session', ...recordInClaims(record) },
+      user: { id: record.userId },
       client: { id: clientId },
-      actor: { sub: actorId },
+      actor: { sub: record.actorId ?? '' },
     },
   })
 }
