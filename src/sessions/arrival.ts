@@ -105,10 +105,8 @@ async function arrive(
     await assertPolicyAllows(service.options, policyRequest({ record, account, session, granted }))
     const endsAt = epochTime() + service.options.sessions.ttl
     const claims = await askClaims(ctx, service, { record, granted, endsAt })
-    const headless = headlessSession(service.provider, {
-      name: sessionName(record.id),
+    const headless = headlessSession(service.provider, record, {
       clientId,
-      accountId: record.userId,
       authTime: session.loginTs,
       state: { claims, signIn: { uid: session.uid, exp: session.exp } satisfies SignIn },
     })

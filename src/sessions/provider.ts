@@ -13,6 +13,7 @@ import { isPlainObject } from '../base/json.ts'
 import { endAccessToken } from '../provider/access-token.ts'
 import { unsupported } from '../provider/grants.ts'
 import { isId } from '../tokens/id.ts'
+import type { SubjectToken } from '../tokens/subject-token.ts'
 
 export type Session = InstanceType<Provider['Session']>
 export type Grant = InstanceType<Provider['Grant']>
@@ -126,26 +127,19 @@ function isTrue(question: () => boolean): boolean {
 const isUntouched = (session: Session): boolean =>
   Reflect.get(session, 'new') === true && !Reflect.get(session, 'touched')
 
-/** What a headless session is made of. */
-interface Headless {
-  /** Its `uid`, the `sid`, and the id of the Grant. */
-  readonly name: string
-  readonly accountId: string
-  readonly clientId: string
-  /** When the person signed in who acts. */
-  readonly authTime: number | undefined
-  /** Kept with it, and nowhere else. */
-  readonly state: Record<string, unknown>
-}
-
-/** A Session that no cookie names. */
+/**
+ * A Session that no cookie names: of the user, since the person signed in who acts. Its name is its `uid`, the `sid`, and the
+ * id of the Grant; `state` is kept with it, and nowhere else.
+ */
 export function headlessSession(
   provider: Provider,
-  { name, accountId, clientId, authTime, state }: Headless,
+  { id, userId }: Pick<SubjectToken, 'id' | 'userId'>,
+  { clientId, authTime, state }: Pick<Session, 'state'> & { clientId: string; authTime: number | undefined },
 ): Session {
+  const name = sessionName(id)
   return Object.assign(new provider.Session(), {
     uid: name,
-    accountId,
+    accountId: userId,
     loginTs: authTime,
     transient: true,
     state,
