@@ -3,13 +3,23 @@ export type Seconds = number
 
 export const epochTime = (): Seconds => Math.floor(Date.now() / 1000)
 
-export class TooLate extends Error {}
+/** Has the code that the system gives to a connection that timed out. */
+export class TooLate extends Error {
+  readonly code = 'ETIMEDOUT'
+}
 
-/** @throws {TooLate} when the result takes longer. It may still come: its rejection is handled. */
-export async function within<Result>(timeLimit: Seconds, result: PromiseLike<Result>): Promise<Result> {
+/** @throws {TooLate} when the result takes longer. It may still come: then `late` gets it, and its rejection is handled. */
+export async function within<Result>(
+  timeLimit: Seconds,
+  result: PromiseLike<Result>,
+  late: (result: Result) => void = () => {},
+): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new TooLate()), timeLimit * 1000)
+    timer = setTimeout(() => {
+      reject(new TooLate('the time limit is over'))
+      result.then(late, () => {})
+    }, timeLimit * 1000)
   })
   try {
     return await Promise.race([result, tooLate])

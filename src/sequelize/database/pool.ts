@@ -1,6 +1,6 @@
 /** Runs statements on connections of a Sequelize's own pool, past its query layer. */
 import type { Sequelize } from 'sequelize'
-import type { Seconds } from '../../base/clock.ts'
+import { type Seconds, within } from '../../base/clock.ts'
 import type { StoreMeasures } from '../../tokens/store.ts'
 import { AFTER, type Driver, Failure, type Fate } from './driver.ts'
 import type { Binding, Result, Text } from './text.ts'
@@ -78,27 +78,6 @@ async function countWait<Value>(tally: Tally, wait: Promise<Value>): Promise<Val
     tally.waiting -= 1
     tally.waited += (performance.now() - begun) / 1000
   }
-}
-
-/** Has the code that the system gives to a connection that timed out. */
-class TimedOut extends Error {
-  readonly code = 'ETIMEDOUT'
-}
-
-/** Settles as `work` does, or rejects when the time is over. What `work` comes to after that goes to `late`. */
-async function within<Value>(
-  timeout: Seconds,
-  work: Promise<Value>,
-  late: (value: Value) => void = () => {},
-): Promise<Value> {
-  const over = Promise.withResolvers<never>()
-  const timer = setTimeout(() => {
-    over.reject(new TimedOut('the time limit is over'))
-    work.then(late, () => {})
-  }, timeout * 1000)
-  // A process that has nothing else to do may end.
-  timer.unref()
-  return Promise.race([work, over.promise]).finally(() => clearTimeout(timer))
 }
 
 /** The log of a Sequelize, which its types do not show. */
