@@ -7,7 +7,7 @@ import { emitEarlyFailures, exchangeHandler } from './exchange/handler.ts'
 import { PARAMETERS, REPEATABLE } from './exchange/request.ts'
 import { beginMetrics, countFailure } from './metrics/metrics.ts'
 import { type ImpersonationOptions, resolveOptions } from './options.ts'
-import { type ExtendedConfiguration, extendConfiguration } from './provider/configuration.ts'
+import { extendConfiguration, Probe } from './provider/configuration.ts'
 import { keepDecided } from './provider/decided.ts'
 import { assertGrantFunctions, refuseSimultaneousReplays } from './provider/grants.ts'
 import { reportOutage } from './provider/outage.ts'
@@ -117,10 +117,10 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
   const store = reportOutage(options.store)
   const sessions = createSessions(options)
   let configured: Pick<Service, 'configuration' | 'settings'> | undefined
-  let extended: ExtendedConfiguration | undefined
   let attached: Service | undefined
   let lists: PublishedLists | undefined
   const prefixes: string[] = []
+  const probe = new Probe()
 
   function attachedBefore(use: string): Service {
     if (!attached) throw new TypeError(`call attach(provider) before ${use}`)
@@ -161,13 +161,13 @@ export function createImpersonation(given: ImpersonationOptions): Impersonation 
         throw new TypeError('configure() may be called only once; create one impersonation per provider')
       const settings = readSettings(configuration, options.managementResource)
       const given = sessions.extend(keepDecided(configuration), settings)
-      extended = extendConfiguration(given, settings)
+      const extended = extendConfiguration(given, settings, probe)
       configured = { configuration, settings }
-      return extended.configuration
+      return extended
     },
 
     attach(provider) {
-      if (!configured || !extended?.configured(provider)) {
+      if (!configured || !probe.recognizes(provider)) {
         throw new TypeError('the provider was not built from impersonation.configure()')
       }
       assertGrantFunctions()

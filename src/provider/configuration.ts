@@ -48,16 +48,12 @@ type GetResourceServerInfo = NonNullable<NonNullable<Features['resourceIndicator
 /** The provider's own default, which any list replaces. */
 const DEFAULT_SCOPES = ['openid', 'offline_access']
 
-export type ExtendedConfiguration = ReturnType<typeof extendConfiguration>
-
-/** An extended configuration, and a way to recognise the providers that were built from it. docs/integrate.md lists what is on. */
-export function extendConfiguration(given: Configuration, settings: Settings) {
-  const probe = new Probe()
-  const configured = (provider: Provider): boolean => probe.recognizes(provider)
-  return { configuration: extend(given, settings, probe), configured }
-}
-
-function extend(configuration: Configuration, settings: Settings, probe: Probe): Configuration {
+/** `probe` recognizes the providers that are built from the result. docs/integrate.md lists what is on. */
+export function extendConfiguration(
+  configuration: Configuration,
+  settings: Settings,
+  probe: Probe,
+): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
   const { clientIdMetadataDocument, registration } = features
   // What `configure` switches on must not give anything to clients that register themselves.
@@ -226,7 +222,7 @@ function limitDocuments(documents: MetadataDocuments, withheld: readonly string[
  * validates metadata with a value that only the validator of this configuration recognizes. Validation starts
  * synchronously, and nothing is stored.
  */
-class Probe {
+export class Probe {
   readonly #value: string[] = []
   #caught = false
 
