@@ -97,10 +97,6 @@ export function remember(ctx: object, facts: SessionFacts): void {
   Object.assign(requestState(ctx), { facts, shown })
 }
 
-export function markStage(ctx: object, stage: Stage): void {
-  requestState(ctx).stages.add(stage)
-}
-
 /** From now on, what the provider reads of a headless session is kept for the request, so that it is read once. */
 export const rememberSessions = (provider: Provider): void =>
   seeFound<Session>(provider.Session, 'findByUid', (session) => {

@@ -27,7 +27,7 @@ import {
   showHeadlessGrants,
 } from './provider.ts'
 import { followGrants, sessionGrantPolicy } from './replay.ts'
-import { type Kind, markStage, rememberSessions, requestState } from './request.ts'
+import { type Kind, rememberSessions, requestState } from './request.ts'
 import { keysOf, type SessionService, sealOf } from './seal.ts'
 import { spend } from './spend.ts'
 import {
@@ -168,20 +168,15 @@ const jwtOfSession =
     const recordId = recordOf(token)
     if (recordId !== undefined) {
       assertOfSession(token, jwt, recordId)
-      markStage(ctx, 'jwt')
+      requestState(ctx).stages.add('jwt')
     }
     await given(ctx, token, jwt)
   }
 
 const recordOf = (source: unknown): string | undefined => recordIdOf(Reflect.get(Object(source), 'grantId'))
 
-type Decisions = Required<
-  Pick<Configuration, 'findAccount' | 'loadExistingGrant' | 'expiresWithSession' | 'extraTokenClaims'>
-> &
-  Pick<Configuration, 'issueRefreshToken'>
-
 /** The functions that the provider asks, in its order. */
-function decisions(given: Configuration, service: () => SessionService): Decisions {
+function decisions(given: Configuration, service: () => SessionService): Configuration {
   return {
     /** The first, once every parameter was checked. */
     async findAccount(ctx, id, source) {

@@ -28,7 +28,7 @@ import { revokeSubjectToken } from '../records/stop.ts'
 import { isLive, isOfSession, isSpent } from '../tokens/subject-token.ts'
 import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './provider.ts'
-import { type Kind, markStage, remember, requestState, type SessionFacts } from './request.ts'
+import { type Kind, remember, requestState, type SessionFacts } from './request.ts'
 import type { SessionService } from './seal.ts'
 
 function findRecord(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
@@ -130,7 +130,7 @@ export async function claimsOfSession(
   if (!session) throw new errors.InvalidGrant('the session has ended')
   const name = sessionName(recordId)
   const headless = requestState(ctx).sessions.get(name) ?? (await service.provider.Session.findByUid(name))
-  markStage(ctx, 'claims')
+  requestState(ctx).stages.add('claims')
   return {
     ...unreserved(jsonOf(own)),
     ...(headless?.state?.claims as JsonObject | undefined),
@@ -189,7 +189,7 @@ export function ttlOf(
           ? own
           : DEFAULT_TTL[kind](token)
     const facts = ctx && requestState(ctx).facts
-    if (facts) markStage(ctx, kind)
+    if (facts) requestState(ctx).stages.add(kind)
     if (kind === 'IdToken') return facts ? within(life, facts.endsAt - 1) : life
     if (recordId === undefined) return life
     // Fails closed: no token of a session without its record.
