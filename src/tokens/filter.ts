@@ -1,13 +1,14 @@
 /** Which records a filter means. A store may find them by indexes; what it means is said here. */
 import type { Seconds } from '../base/clock.ts'
+import { subsOf } from './act.ts'
 import { earliestId } from './id.ts'
 import type { KillFilter, SubjectTokenFilter } from './store.ts'
-import { type ActClaim, isLive, isUnacknowledged, type SubjectToken, stateOf } from './subject-token.ts'
+import { isLive, isUnacknowledged, type SubjectToken, stateOf } from './subject-token.ts'
 
 export function matches(token: SubjectToken, filter: SubjectTokenFilter, now: Seconds): boolean {
   const { id, userId, actorId, clientId, createdBy, ticketId, state } = filter
   const { live, replayed, withoutActor, readOnly, unacknowledged, createdAfter, createdBefore } = filter
-  const actors = [token.actorId, ...linksOf(token.use?.actor)]
+  const actors = [token.actorId, ...subsOf(token.use?.actor)]
   const clients = [token.clientId, token.use?.clientId]
   return (
     (id === undefined || token.id === id) &&
@@ -33,8 +34,6 @@ export const isCreatedIn = (
   until: Seconds | undefined,
 ): boolean =>
   (from === undefined || id >= earliestId(from)) && (until === undefined || id < earliestId(until))
-
-const linksOf = (actor: ActClaim | undefined): string[] => (actor ? [actor.sub, ...linksOf(actor.act)] : [])
 
 /** The filter of lists that finds what a kill switch stops. */
 export function namesOf(filter: KillFilter): SubjectTokenFilter {
