@@ -7,8 +7,6 @@ import {
   type JWK,
 } from 'oidc-provider'
 
-export type SigningAlgorithm = AsymmetricSigningAlgorithm
-
 const PUBLIC_MEMBERS = ['kty', 'kid', 'use', 'alg', 'crv', 'x', 'y', 'n', 'e', 'pub'] as const
 export type PublicJwk = Partial<Record<(typeof PUBLIC_MEMBERS)[number], string>>
 
@@ -21,7 +19,7 @@ export type PublicJwk = Partial<Record<(typeof PUBLIC_MEMBERS)[number], string>>
 export function assertSigningKeys(jwks: Configuration['jwks']): {
   keys: PublicJwk[]
   signingKey: JWK | ExternalSigningKey
-  signingAlgorithm: SigningAlgorithm
+  signingAlgorithm: AsymmetricSigningAlgorithm
 } {
   const signing = (jwks?.keys ?? []).flatMap((key) => {
     const publicHalf = publicJwk(key)
@@ -49,14 +47,14 @@ function publicJwk(key: JWK | ExternalSigningKey): PublicJwk {
   return jwk
 }
 
-const EC_ALGORITHMS: Readonly<Record<string, SigningAlgorithm>> = {
+const EC_ALGORITHMS: Readonly<Record<string, AsymmetricSigningAlgorithm>> = {
   'P-256': 'ES256',
   'P-384': 'ES384',
   'P-521': 'ES512',
 }
 
 /** The algorithm that the provider uses with this key; `undefined` for keys that do not sign. */
-function algorithmOf({ kty, use, alg, crv }: PublicJwk): SigningAlgorithm | undefined {
+function algorithmOf({ kty, use, alg, crv }: PublicJwk): AsymmetricSigningAlgorithm | undefined {
   if (use === 'enc') return undefined
   if (alg !== undefined) return isSigningAlgorithm(alg) ? alg : undefined
   if (kty === 'RSA') return 'RS256'
@@ -64,12 +62,13 @@ function algorithmOf({ kty, use, alg, crv }: PublicJwk): SigningAlgorithm | unde
   return kty === 'OKP' && crv === 'Ed25519' ? 'EdDSA' : undefined
 }
 
-const isSigningAlgorithm = (alg: string): alg is SigningAlgorithm => /^((RS|PS|ES)\d|Ed|ML-DSA-)/.test(alg)
+const isSigningAlgorithm = (alg: string): alg is AsymmetricSigningAlgorithm =>
+  /^((RS|PS|ES)\d|Ed|ML-DSA-)/.test(alg)
 
 /** Signs a JWT of this type with a key of the provider, and names the key as the provider's `jwks_uri` does. */
 export type JwtSigner = (typ: string, payload: object) => Promise<string>
 
-export function jwtSigner(given: JWK | ExternalSigningKey, alg: SigningAlgorithm): JwtSigner {
+export function jwtSigner(given: JWK | ExternalSigningKey, alg: AsymmetricSigningAlgorithm): JwtSigner {
   // A copy: the library freezes the keys it is given.
   const key = given instanceof ExternalSigningKey ? given : (structuredClone(given) as JoseJWK)
   let kid: Promise<string> | undefined
