@@ -136,7 +136,7 @@ function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
 /** The record, if the cookie and then the request allow an answer for the user: only then it is looked up. */
 async function findRecord(
   ctx: KoaContextWithOIDC,
-  { provider, store }: SessionService,
+  service: SessionService,
   armed: Sealed,
   actorId: string,
 ): Promise<SubjectToken> {
@@ -152,18 +152,23 @@ async function findRecord(
   // Without an ID token, the application would get no `sid`, and could not be told of the end.
   if (!ctx.oidc.requestParamScopes.has('openid')) throw refused('openid was not requested')
   if (ctx.oidc.prompts.has('login')) throw userCannotSignIn()
-  const record = await findRead(store, provider.issuer, {
-    id: armed.id,
-    hash: armed.hash,
-    purpose: 'session',
-  })
-  if (!record) throw refused('unknown')
+  const record = await findSealed(service, armed)
   const state = stateOf(record, epochTime())
   if (state !== 'active') throw refused(state)
   if (record.clientId !== client.clientId) throw refused('bound to another client')
   if (record.actorId !== actorId) throw refused('bound to another actor')
   if (record.readOnly && !obeysReadOnly(client)) throw refused('read-only, which the client does not obey')
   return record
+}
+
+/** The record of the subject token that a browser carries, in any state. */
+export async function findSealed(
+  { provider, store }: SessionService,
+  { id, hash }: Sealed,
+): Promise<SubjectToken> {
+  const found = await findRead(store, provider.issuer, { id, hash, purpose: 'session' })
+  if (!found) throw sessionRefused({ private: 'unknown' })
+  return found
 }
 
 /** The user's account. That of the engineer must exist, too. */

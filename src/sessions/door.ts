@@ -21,9 +21,8 @@ import { endReplayed } from '../records/replay.ts'
 import { originalPathOf } from '../router/handler.ts'
 import { refuse } from '../router/respond.ts'
 import { readToken } from '../tokens/secret.ts'
-import { findRead } from '../tokens/store.ts'
 import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
-import { getUser, policyRequest, tellRefused } from './arrival.ts'
+import { findSealed, getUser, policyRequest, tellRefused } from './arrival.ts'
 import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './opt-in.ts'
 import {
   setHeaders,
@@ -189,7 +188,7 @@ async function admit(
   let record: SubjectToken | undefined
   try {
     const { accountId } = session
-    record = await findBrought(service, brought)
+    record = await findSealed(service, brought)
     if (isSpent(record) && record.actorId !== accountId) {
       await endReplayed(service, record, { by: accountId, request: requestOf(ctx) })
       throw new Replayed('used before')
@@ -207,12 +206,6 @@ async function admit(
     if (!(error instanceof Replayed)) tellRefused(ctx, service.provider, { error, clientId, actorId, record })
     throw error
   }
-}
-
-async function findBrought({ provider, store }: SessionService, { id, hash }: Sealed): Promise<SubjectToken> {
-  const found = await findRead(store, provider.issuer, { id, hash, purpose: 'session' })
-  if (!found) throw sessionRefused({ private: 'unknown' })
-  return found
 }
 
 async function findOpenClient({ provider }: SessionService, { clientId = '', readOnly }: SubjectToken) {
