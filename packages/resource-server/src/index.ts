@@ -11,6 +11,13 @@ export {
 } from './errors.ts'
 export { assertInPerson, assertMayWrite, assertScope } from './guards.ts'
 export type { StatusListReport, VerifierOptions } from './options.ts'
+export {
+  type KoaContext,
+  type NodeResponse,
+  type ReadOnlyGuard,
+  type ReadOnlyOptions,
+  readOnly,
+} from './read-only.ts'
 export type { ApiRequest, Effect, NodeRequest, WebRequest } from './request.ts'
 export type { Seconds } from './time.ts'
 export { createVerifier, type Verifier, type VerifyOptions } from './verifier.ts'

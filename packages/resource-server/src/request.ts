@@ -58,7 +58,7 @@ const schemeOf = (name: string): Scheme => (name.toLowerCase() === 'dpop' ? 'DPo
 export const schemeOfRequest = (request: ApiRequest): Scheme =>
   schemeOf(header(request, 'authorization')?.slice(0, 4) ?? '')
 
-function header(request: ApiRequest, name: string): string | undefined {
+export function header(request: ApiRequest, name: string): string | undefined {
   const value = headerValue(request, name)
   return typeof value === 'string' ? value : undefined
 }
@@ -68,7 +68,8 @@ const headerValue = (request: ApiRequest, name: string) =>
 
 const has = (request: ApiRequest, name: string): boolean => headerValue(request, name) !== undefined
 
-const isWebRequest = (request: ApiRequest): request is WebRequest => typeof request.headers.get === 'function'
+export const isWebRequest = (request: ApiRequest): request is WebRequest =>
+  typeof request.headers.get === 'function'
 
 /** What a request does to what the API keeps. */
 export type Effect = 'read' | 'write'
