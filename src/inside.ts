@@ -4,7 +4,14 @@ import type { MissingRight } from './sequelize/schema/rights.ts'
 
 export { createMemory, epochTime, TooLate, within } from './base/clock.ts'
 export { CLIENT_CREDENTIALS, RESERVED_CLAIMS } from './base/constants.ts'
-export { checkOf, invalidRequest, methodNotAllowed, notFound, reasonOf } from './base/errors.ts'
+export {
+  checkOf,
+  invalidRequest,
+  methodNotAllowed,
+  notFound,
+  readOnlyNotObeyed,
+  reasonOf,
+} from './base/errors.ts'
 export { isPlainObject, isStorableName, refuseUnknown, withoutUndefined } from './base/json.ts'
 export { closeDeployment, type Deployment, loadDeployment } from './cli/deployment.ts'
 export { messageOf, runCommand, UsageError, versionOf, withoutCredentials } from './cli/process.ts'

@@ -1,6 +1,6 @@
 /** Tries an example with the deployment's own functions, and writes nothing. */
 import type { PolicyRequest } from 'oidc-provider-impersonation'
-import type { Deployment, ResolvedOptions } from 'oidc-provider-impersonation/inside'
+import { type Deployment, type ResolvedOptions, readOnlyNotObeyed } from 'oidc-provider-impersonation/inside'
 import { clientsIn, type Example } from './example.ts'
 import { descriptionOf, type Finding, fault, note, ok, warning } from './finding.ts'
 import { inTime } from './in-time.ts'
@@ -26,8 +26,9 @@ export async function dryRun(
     const client = await metadataOf(inside, id)
     return client && { ...client, ...(id === clientId && anywhere) }
   }
-  const stoppedBy = ({ text, ofMetadata }: Pick<Stopped, 'text' | 'ofMetadata'>): Finding =>
-    ofMetadata && isFaulty('clients') ? note(ABOUT, `stopped by a fault above: ${text}`) : failed(text)
+  const stoppedBy = ({ text, ofMetadata, undeclared }: Omit<Stopped, 'isDenial' | 'isFailure'>): Finding =>
+    undeclared ??
+    (ofMetadata && isFaulty('clients') ? note(ABOUT, `stopped by a fault above: ${text}`) : failed(text))
   let stage: Stage
   try {
     stage = await setStage(inside, options, await Promise.all(clientsIn(example).map(metadata)))
@@ -55,6 +56,9 @@ async function tryUnnamed(stage: Stage, { actorId, ...unnamed }: Example): Promi
   const { stopped } = await tryOut(stage, unnamed)
   return stopped?.isFailure ? [failed(`without actorId, and so without an actor: ${stopped.text}`)] : []
 }
+
+const undeclared = (name: string, advice: string): Finding =>
+  fault('read only', `${name} does not say that it obeys what is read-only, which the example is`, advice)
 
 const failed = (text: string): Finding => fault(ABOUT, text, 'correct the example, or what failed')
 
@@ -86,15 +90,24 @@ interface Stopped {
   readonly isFailure: boolean
   /** Not by a function of the deployment, and not because of the people. */
   readonly ofMetadata: boolean
+  /** It has not said that it obeys what is read-only. */
+  readonly undeclared?: Finding | undefined
 }
 
-function stoppedAt(where: string, error: unknown): Stopped {
+const NOT_OBEYED = descriptionOf(readOnlyNotObeyed())
+
+/** `resource` is what was asked for. */
+function stoppedAt(where: string, error: unknown, resource: string): Stopped {
   const { check, isDenial = false, isFailure = false } = error instanceof Refused ? error : {}
   return {
     text: `${check ?? 'the request'} at the ${where}: ${descriptionOf(error)}`,
     isDenial,
     isFailure,
     ofMetadata: check === undefined || check === 'request' || check === 'target',
+    undeclared:
+      descriptionOf(error) === NOT_OBEYED
+        ? undeclared(resource, 'let getResourceServerInfo return readOnly: true for it, once its API obeys')
+        : undefined,
   }
 }
 
@@ -135,7 +148,8 @@ async function tryOut(stage: Stage, example: Example, naming = true): Promise<Tr
     }
     return { findings }
   } catch (error) {
-    return { findings, stopped: stoppedAt(where, error) }
+    const target = where === 'exchange' ? resource : (step?.resource ?? resource)
+    return { findings, stopped: stoppedAt(where, error, target) }
   }
 }
 
@@ -152,7 +166,9 @@ async function tryToOpen(stage: Stage, example: Example): Promise<Finding[]> {
     const text = `session: "${session.clientId}" opens as ${userId}; its ID token has act ${JSON.stringify(act)}`
     return [ok(ABOUT, text)]
   } catch (error) {
-    return [failed(`session: ${descriptionOf(error)}`)]
+    if (!descriptionOf(error).startsWith('readOnly is not obeyed'))
+      return [failed(`session: ${descriptionOf(error)}`)]
+    return [undeclared(`"${session.clientId}"`, 'set impersonation_read_only: true, once it has a guard')]
   }
 }
 

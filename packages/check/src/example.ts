@@ -17,6 +17,8 @@ export interface Example {
   readonly actorId?: string
   readonly resource: string
   readonly scope?: string
+  /** As the backend asks for it. Default: the option `readOnly`. */
+  readonly readOnly?: boolean
   readonly context: Record<string, unknown>
   /** The step of an API to another one. */
   readonly onBehalfOf?: Step
@@ -34,7 +36,7 @@ export const clientsIn = ({ createdBy, clientId, onBehalfOf: step, session }: Ex
 /** @throws {Error} that names the member that is missing or wrong. */
 export function readExample(file: string): Example {
   const given = parse(file)
-  const { context = {}, onBehalfOf: step, session, expect = 'allowed' } = given
+  const { context = {}, readOnly = false, onBehalfOf: step, session, expect = 'allowed' } = given
   const assert = (fits: boolean, rule: string) => {
     if (!fits) throw new Error(`${file}: ${rule}`)
   }
@@ -45,6 +47,7 @@ export function readExample(file: string): Example {
   const { userId, createdBy, clientId, resource, actorId = '', scope = '' } = given
   assertText({ userId, createdBy, clientId, resource, actorId, scope })
   assert(isPlainObject(context), 'context must be an object')
+  assert(typeof readOnly === 'boolean', 'readOnly must be true or false')
   assert(expect === 'allowed' || expect === 'denied', 'expect must be "allowed" or "denied"')
   if (step !== undefined) {
     assert(isPlainObject(step), 'onBehalfOf must be an object')

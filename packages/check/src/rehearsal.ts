@@ -45,13 +45,13 @@ function exceptionIn(error: unknown): string {
 /** The backend gets a token of the management API, and issues. */
 export async function issue(
   stage: Stage,
-  { userId, createdBy, context }: Example,
+  { userId, createdBy, readOnly, context }: Example,
   constraints: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   const resource = stage.settings.managementResource(stage.provider)
   const form = { grant_type: CLIENT_CREDENTIALS, scope: 'subject-tokens:create', resource }
   const { access_token: token } = await requestTokens(stage, createdBy, form)
-  const body = withoutUndefined({ userId, context, ...constraints })
+  const body = withoutUndefined({ userId, readOnly, context, ...constraints })
   return bodyOf(stage, await stage.sendToApi(token, body)).subjectToken
 }
 

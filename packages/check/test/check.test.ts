@@ -918,6 +918,51 @@ const opening = (given: Given = {}): Given => ({
   example: { session: { clientId: 'shop', scope: 'openid profile' }, ...(given.example as object) },
   configuration: { ...reachesLoopback(), cookies: { keys: ['k'.repeat(32)] }, ...given.configuration },
 })
+
+const READS = { readOnly: true } as const
+const undeclared = (name: string, advice: string) =>
+  `✗ read only: ${name} does not say that it obeys what is read-only, which the example is → ${advice}`
+const DECLARE = 'let getResourceServerInfo return readOnly: true for it, once its API obeys'
+
+table('read only', [
+  ['the resource has not declared it', { example: READS }, undeclared(API, DECLARE)],
+  ['by the option', { options: READS }, undeclared(API, DECLARE)],
+  ['an example that may write, where the option is on', { options: READS, example: { readOnly: false } }],
+  [
+    'the resource behind it has not',
+    {
+      clients: [spa(), backend(), api()],
+      options: { onBehalfOf: true },
+      indicators: known({ [API]: { ...jwtsFor(API), ...READS }, [BILLING]: jwtsFor(BILLING) }),
+      example: { ...READS, onBehalfOf: { clientId: 'orders-api', resource: BILLING } },
+    },
+    undeclared(BILLING, DECLARE),
+  ],
+  [
+    'the resource names what writes',
+    {
+      indicators: known({ [API]: { ...jwtsFor(API), scope: 'orders:read a', writeScopes: ['a'] } }),
+      example: READS,
+    },
+  ],
+  [
+    'the application has not',
+    opening({
+      indicators: known({ [API]: { ...jwtsFor(API), ...READS } }),
+      example: { ...READS, session: { clientId: 'shop' } },
+    }),
+    undeclared('"shop"', 'set impersonation_read_only: true, once it has a guard'),
+  ],
+  [
+    'all have',
+    opening({
+      clients: [shop({ impersonation_read_only: true })],
+      indicators: known({ [API]: { ...jwtsFor(API), ...READS } }),
+      example: { ...READS, session: { clientId: 'shop' } },
+    }),
+  ],
+])
+
 const opened = (text: string) => dry(`session: ${text}`)
 const internal = (client: string, address: string) =>
   `✗ logout: "${client}" is at ${address}: oidc-provider's own fetch connects to no internal address, so it is never told → set fetch in the configuration of the provider`

@@ -43,6 +43,7 @@ describe('oidc-impersonation-check: an example', () => {
       `${name} must be a string`,
     ]),
     ['a list for its context', { context: ['T-1'] }, 'context must be an object'],
+    ['another readOnly', { readOnly: 'true' }, 'readOnly must be true or false'],
     ['another expectation', { expect: 'maybe' }, 'expect must be "allowed" or "denied"'],
     ['a step that is not an object', { onBehalfOf: true }, 'onBehalfOf must be an object'],
     ...Object.entries({ clientId: undefined, resource: undefined, scope: 1 }).map(
