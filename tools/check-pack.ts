@@ -49,8 +49,8 @@ function checkContents(name: string, folder: string, held: readonly string[]): v
 }
 
 const banner = statSync('packages/banner/src/banner.js').size
-if (banner > 14_000)
-  faults.push(`the banner must not be larger than 14,000 bytes, as docs/banner.md says, but has ${banner}`)
+if (banner > 15_000)
+  faults.push(`the banner must not be larger than 15,000 bytes, as docs/banner.md says, but has ${banner}`)
 
 if (faults.length > 0) {
   console.error(faults.join('\n'))
