@@ -20,7 +20,7 @@ export declare class ImpersonationBanner extends HTMLElement {
   /** The edge of the window that it is shown at: `'bottom'`, or else the top. Default: `''`. */
   side: string
   /**
-   * What has become of the view: `''` (it goes on), `'stopping'`, `'failed'` (the stop is tried again), `'stopped'`, or
+   * The state of the view: `''` (it goes on), `'stopping'`, `'failed'` (the stop is tried again), `'stopped'`, or
    * `'over'`: no row is shown, and the page is covered until the engineer confirms it if this tab has shown a view before.
    * Default: `''`.
    */

@@ -46,7 +46,7 @@ let sheet
 let room
 let roomText = ''
 
-/** What the page keeps free. It may have taken our sheet away since. @param {string} text */
+/** The space that the page keeps free. The page may have removed our sheet since. @param {string} text */
 function keepRoom(text) {
   room ??= new CSSStyleSheet()
   if (!document.adoptedStyleSheets.includes(room)) document.adoptedStyleSheets.push(room)
@@ -89,7 +89,7 @@ const Element = globalThis.HTMLElement ?? Object
 export class ImpersonationBanner extends Element {
   static observedAttributes = [...TEXTS, 'until', 'read-only']
 
-  /** Those of this document. @type {Set<ImpersonationBanner>} */
+  /** The banners in this document. @type {Set<ImpersonationBanner>} */
   static #shown = new Set()
 
   #user = element('bdi')
@@ -128,7 +128,7 @@ export class ImpersonationBanner extends Element {
   #timer = 0
   #refresh = () => this.#tick()
   #sizes = new ResizeObserver(() => ImpersonationBanner.#makeRoom())
-  /** What opens later lies above it, until then. @param {any} event */
+  /** An element that opens later lies above it until then. @param {any} event */
   #raise = ({ target, newState }) => {
     if (newState === 'closed' || target.localName === 'details') return
     this.#row.hidePopover()

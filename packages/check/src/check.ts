@@ -13,7 +13,7 @@ import { checkSessions } from './sessions.ts'
 import { checkStatusLists } from './status-lists.ts'
 import { checkStorage } from './storage.ts'
 
-/** What was found, as text, and whether it has a fault. */
+/** The findings as text, and whether one of them is a fault. */
 export interface Checked {
   readonly text: string
   readonly failed: boolean

@@ -80,7 +80,7 @@ function unusable(id: string, error: unknown): Finding {
   return fault('clients', `"${id}" fails at its first request: ${description}`, adviceFor(error))
 }
 
-/** What a stranger runs into first: the provider's default is RS256, whatever the keys are. */
+/** A newcomer meets this first: the provider's default is RS256, whatever the keys are. */
 function adviceFor(error: unknown): string {
   if (descriptionOf(error).includes('id_token_signed_response_alg'))
     return 'add clientDefaults: { id_token_signed_response_alg: … } with the algorithm of your signing key'

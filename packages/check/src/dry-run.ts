@@ -84,9 +84,9 @@ async function expectDenied(
 
 interface Stopped {
   readonly text: string
-  /** By the policy, or the functions that return claims. */
+  /** Refused by the policy, or by a function that returns claims. */
   readonly isDenial: boolean
-  /** By no decision: a function has thrown, or there is a mistake. */
+  /** Refused by no decision: a function threw, or there is a mistake. */
   readonly isFailure: boolean
   /** Not by a function of the deployment, and not because of the people. */
   readonly ofMetadata: boolean
@@ -172,7 +172,7 @@ async function tryToOpen(stage: Stage, example: Example): Promise<Finding[]> {
   }
 }
 
-/** The same policy, of which is known whether it has looked at who acts, when that is proven. */
+/** The policy, with a note of whether it looked at who acts once that was proven. */
 function watchPolicy({ isAllowed, ...options }: ResolvedOptions) {
   let saw = false
   const watch = <Request extends PolicyRequest>(request: Request): Request => {

@@ -1,4 +1,4 @@
-/** What the file of an example says. */
+/** The contents of an example file. */
 import { readFileSync } from 'node:fs'
 import { isPlainObject, messageOf } from 'oidc-provider-impersonation/inside'
 
@@ -24,7 +24,7 @@ export interface Example {
   readonly onBehalfOf?: Step
   /** An application that is opened, where sessions are on: with the same people, context and backend. */
   readonly session?: { readonly clientId: string; readonly scope?: string }
-  /** What the policy must say. Default: allowed. */
+  /** The decision that the policy must make. Default: allowed. */
   readonly expect?: 'allowed' | 'denied'
 }
 

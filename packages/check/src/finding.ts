@@ -1,14 +1,14 @@
 import type { Client } from 'oidc-provider'
 import { messageOf, TooLate } from 'oidc-provider-impersonation/inside'
 
-/** What `check` found out about one thing. */
+/** One finding of `check`. */
 export interface Finding {
   /** `ok`; `note`: it was not looked at; `warning`: it may be meant; `fault`: it does not work, or is a hole. */
   readonly level: 'ok' | 'note' | 'warning' | 'fault'
-  /** What was looked at, in a word or two. */
+  /** The subject, in a word or two. */
   readonly about: string
   readonly text: string
-  /** What to do. */
+  /** The remedy. */
   readonly advice?: string
 }
 
@@ -37,7 +37,7 @@ export const namedOrNone = (about: string, found: readonly Client[]): Finding =>
     ? ok(about, namesOf(found))
     : note(about, 'no static client, and none that an example names: others were not looked at')
 
-/** What a function of the deployment has thrown: its message, and where. */
+/** An error that a function of the deployment threw: its message, and where. */
 export function thrownOf(thrown: unknown): string {
   const stack = thrown instanceof Error && !(thrown instanceof TooLate) ? thrown.stack : undefined
   const [, where] = /^\s+(at .+:\d+:\d+\)?)$/m.exec(stack ?? '') ?? []

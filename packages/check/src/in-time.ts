@@ -1,7 +1,7 @@
 import { type Deployment, TooLate, within } from 'oidc-provider-impersonation/inside'
 
 /**
- * What functions of the deployment return, for which the provider would wait without end. Each of them may take as long as those
+ * Results of the deployment's functions, for which the provider would wait without end. Each of them may take as long as those
  * that have a time limit.
  *
  * @param who is said to be late.

@@ -1,4 +1,4 @@
-/** What the people and programs of an example do, one request after the other. Each throws what it is refused with. */
+/** The requests of the people and programs in an example, one after the other. Each throws its refusal. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { decodeJwt } from 'jose'
@@ -17,7 +17,7 @@ import type { Example, Step } from './example.ts'
 import { thrownOf } from './finding.ts'
 import type { Shown, Stage } from './stage.ts'
 
-/** What the provider has refused, and by which check of the plugin, if it was one. */
+/** A refusal by the provider, and the plugin's check behind it, if it was one. */
 export class Refused extends Error {
   readonly check: string | undefined
   readonly isDenial: boolean

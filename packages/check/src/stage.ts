@@ -169,7 +169,7 @@ async function consent({ oidc }: KoaContextWithOIDC) {
   return grant
 }
 
-/** Of the same algorithms and ids, so that whatever names one of them fits. */
+/** Keys with the same algorithms and ids, so that whatever names one of them fits. */
 async function freshKeys(own: readonly OwnKey[]): Promise<{ keys: JWK[] }> {
   const keys = own.map(async (key) => {
     const own = 'keyObject' in key ? await key.keyObject() : createPublicKey(inputOf(key))
@@ -190,7 +190,7 @@ function keyLike({ asymmetricKeyType: type, asymmetricKeyDetails: details }: Key
   return generateKeyPairSync(type as 'ec', { namedCurve: details?.namedCurve ?? '' }).privateKey
 }
 
-/** What an application encrypts, signs or pushes, no one does for it here: it is asked for none of it. */
+/** No one here can encrypt, sign or push as the application does, so none of that is required of it. */
 function featuresOf({ resourceIndicators, ...features }: Features = {}): Features {
   const secret = randomBytes(64)
   const find = resourceIndicators?.getResourceServerInfo
@@ -218,7 +218,7 @@ function withSecret(secret: Buffer, info: ResourceServer): ResourceServer {
   const { sign, encrypt } = info.jwt
   // Without a signature, the provider accepts a shared key for encryption only.
   if (!sign) return { ...info, jwt: encrypt ? { sign: { alg: 'HS256', key: secret } } : { sign } }
-  // What cannot be a secret is left for the provider to refuse.
+  // A value that cannot be a secret is left for the provider to refuse.
   const isSecret = 'key' in sign && (Reflect.get(Object(sign.key), 'type') ?? 'secret') === 'secret'
   return { ...info, jwt: { sign: isSecret ? { ...sign, key: secret } : sign } }
 }

@@ -1,4 +1,4 @@
-/** What is sent for the arguments of a method. Those that cannot be sent are a `TypeError`, which never quotes them. */
+/** The parameters that are sent for a method's arguments. One that cannot be sent is a `TypeError`, which never quotes it. */
 import type {
   AcknowledgeRequest,
   CallOptions,
@@ -44,14 +44,14 @@ export const issueJson = (request: IssueRequest): string => jsonOf(request, ISSU
 export const issueSessionJson = (request: IssueSessionRequest): string =>
   jsonOf(request, ISSUE_SESSION, { use: 'session' })
 
-/** What is to be stopped, as JSON. */
+/** The body of a request to stop. */
 export function stopJson(request: StopRequest): string {
   const json = jsonOf(request, STOP)
   if (request.id !== undefined) assertId(request.id)
   return json
 }
 
-/** What was found out about a record, as JSON. */
+/** The body of an acknowledgement. */
 export const acknowledgeJson = (request: AcknowledgeRequest): string => jsonOf(request, ACKNOWLEDGE)
 
 function jsonOf(request: object, known: object, more?: object): string {
@@ -108,12 +108,12 @@ export function assertOnBehalfOf(request: OnBehalfOfRequest): void {
   if (!request.resource) throw new TypeError('resource must be a non-empty string')
 }
 
-/** What every method takes first, except the one that takes an id. */
+/** The first argument of every method, except the one that takes an id. */
 export function assertRequest(request: unknown): asserts request is object {
   if (typeof request !== 'object' || request === null) throw new TypeError('request must be an object')
 }
 
-/** What every method takes beside its request. */
+/** The second argument of every method. */
 export function signalOf(options: CallOptions = {}): AbortSignal | undefined {
   const given: unknown = options
   if (typeof given !== 'object' || given === null || given instanceof AbortSignal)

@@ -40,7 +40,7 @@ export class Call {
 
   /** Sends a request, and once more when a response of these says to, if that is within the time limit. */
   async send(request: () => Promise<Response>, repeated: readonly number[] = [429, 503]): Promise<Response> {
-    // What was waited for before may have come too late.
+    // The result of an earlier wait may have come too late.
     this.signal.throwIfAborted()
     const response = await request()
     const pause = repeated.includes(response.status) ? pauseOf(response) : undefined

@@ -18,7 +18,7 @@ export class ImpersonationError extends Error {
   readonly status: number
   /** The error code. */
   readonly code: string
-  /** What the response said, or what failed. */
+  /** The text of the response, or the failure. */
   readonly description: string
   constructor({ status, code, description }: Pick<ImpersonationError, 'status' | 'code' | 'description'>) {
     super(`${code}: ${description}`)
@@ -51,7 +51,7 @@ export function noAnswer(error: unknown): ImpersonationError {
   return new ImpersonationError({ status: 0, code: 'no_answer', description })
 }
 
-/** What a response of the management API or of the token endpoint refuses with. */
+/** The error in a response of the management API or of the token endpoint. */
 export async function refusalOf(
   response: Response,
   ...secrets: readonly (string | undefined)[]

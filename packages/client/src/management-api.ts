@@ -6,7 +6,7 @@ import type { RequestToken } from './token-endpoint.ts'
 
 interface ManagementRequest {
   readonly method?: string
-  /** What follows `/subject-tokens`. */
+  /** The part of the path after `/subject-tokens`. */
   readonly path: string
   readonly json?: string
   /** The statuses after which it is sent once more, if there is a `Retry-After`. Default: 429 and 503. */

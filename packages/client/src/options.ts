@@ -1,7 +1,7 @@
 import type { ClientAuth, JWK } from 'oauth4webapi'
 import type { Seconds } from './time.ts'
 
-/** What `createImpersonationClient` takes: exactly one way to authenticate. Nothing is sent before the first call. */
+/** The options of `createImpersonationClient`, with exactly one way to authenticate. Nothing is sent before the first call. */
 export interface ImpersonationClientOptions {
   /**
    * The provider's issuer, exactly as its metadata has it: an `https:` URL without query and fragment. `http:` is

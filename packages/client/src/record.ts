@@ -52,7 +52,7 @@ export interface SubjectTokenRecord {
   readonly resource?: string | readonly string[]
   /** Before its use the constraint, afterwards the granted scopes. */
   readonly scope?: string
-  /** What comes of it is read-only. */
+  /** The tokens and the session that come of it are read-only. */
   readonly readOnly?: true
   /** Once used: the constraints, each where it is not just what was granted. */
   readonly ceiling?: { readonly resource?: string | readonly string[]; readonly scope?: string }
@@ -78,18 +78,18 @@ export interface SubjectTokenRecord {
   readonly replay?: { readonly at: Seconds; readonly clientId?: string; readonly by?: string }
   /** Who has looked into its alarms, oldest first. A replay that comes later is not covered. */
   readonly acknowledged?: readonly RecordedAcknowledgement[]
-  /** What it was exchanged for. `jti` of JWTs only: the id of this record. */
+  /** The access token it was exchanged for. `jti` of JWTs only: the id of this record. */
   readonly accessToken?: {
     readonly format: 'jwt' | 'opaque'
     readonly jti?: string
     readonly expiresAt: Seconds
   }
-  /** What it opened, in place of `accessToken`. */
+  /** The session it opened, in place of `accessToken`. */
   readonly session?: {
     /** At the latest; a stop does not change it. */
     readonly endsAt: Seconds
     /**
-     * What the application has said to the end: nothing yet, that it has ended its own session too, or nothing within an hour.
+     * The application's answer to the end: none yet, that it has ended its own session too, or none within an hour.
      * `unsupported`: it cannot be told.
      */
     readonly logout: 'pending' | 'confirmed' | 'gaveUp' | 'unsupported'

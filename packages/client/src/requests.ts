@@ -1,7 +1,7 @@
 import type { RecordState } from './record.ts'
 import type { Seconds } from './time.ts'
 
-/** What every method takes beside its request. */
+/** The second argument of every method. */
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. Tokens that other calls wait for are still requested. */
   readonly signal?: AbortSignal
@@ -21,11 +21,11 @@ export interface IssueRequest {
   readonly resource?: string | readonly string[]
   /** No scope outside this list is granted. */
   readonly scope?: string
-  /** What comes of it is read-only. Default: the provider's option `readOnly`. */
+  /** The tokens and the session that come of it are read-only. Default: the provider's option `readOnly`. */
   readonly readOnly?: boolean
   /** Life of the subject token, instead of the provider's default. */
   readonly expiresIn?: Seconds
-  /** What it is for: an exchange at the token endpoint. The default. For a session, call `issueSession`. */
+  /** Its use: an exchange at the token endpoint. The default. For a session, call `issueSession`. */
   readonly use?: 'exchange'
 }
 
@@ -82,7 +82,7 @@ export interface ListRequest {
   readonly cursor?: string
 }
 
-/** What to stop, in whose name, and why. Exactly one of `id`, `userId`, `actorId` and `createdBy`. */
+/** Which impersonations to stop, in whose name, and why. Exactly one of `id`, `userId`, `actorId` and `createdBy`. */
 export type StopRequest = {
   /** Who decided it, as you name them. It is recorded, and not verified. */
   readonly by?: string
@@ -115,9 +115,9 @@ export type StopRequest = {
 
 /** How many were stopped. */
 export interface Stopped {
-  /** Those that had not been stopped before. */
+  /** How many had not been stopped before. */
   readonly revoked: number
-  /** Those of them that nothing could end: JWTs that were issued without a `status`. Absent if there are none. */
+  /** How many of them nothing could end: JWTs that were issued without a `status`. Absent if there are none. */
   readonly kept?: number
 }
 
@@ -125,7 +125,7 @@ export interface Stopped {
 export interface AcknowledgeRequest {
   /** Who, as you name them. It is recorded, and not verified. */
   readonly by: string
-  /** What they found, in up to 1,000 characters. */
+  /** Their findings, in up to 1,000 characters. */
   readonly note: string
   /** `replay.at` of the record that they saw, or `null` if it had no replay: refused if it has another one by now. */
   readonly replayedAt?: Seconds | null
@@ -142,7 +142,7 @@ export interface ExchangeRequest {
   readonly scope?: string
 }
 
-/** What an API exchanges to call the next API for the same user. */
+/** The request by which an API gets a token to call the next API for the same user. */
 export interface OnBehalfOfRequest {
   /** The access token that this API received, without `Bearer`. Verify it first. */
   readonly subjectToken: string
@@ -156,6 +156,6 @@ export interface OnBehalfOfRequest {
 export interface ExchangedToken {
   readonly accessToken: string
   readonly expiresIn: Seconds
-  /** What was granted. Absent if nothing was. */
+  /** The granted scopes. Absent if none was. */
   readonly scope?: string
 }

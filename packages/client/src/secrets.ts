@@ -1,7 +1,7 @@
 /** Credentials and tokens of a request, and texts without them: a server, or what stands before it, may quote it. */
 import type { ClientAuth } from 'oauth4webapi'
 
-/** What says how a client authenticates, and with which name. */
+/** The members that say how a client authenticates, and under which name. */
 const PUBLIC = ['client_id', 'client_assertion_type']
 
 /** Authenticates in the same way, and adds the credentials that it puts into the request to `secrets`. */

@@ -1,4 +1,4 @@
-/** What was typed into forms, and how pages show it again. */
+/** The input of forms, and how pages show it again. */
 import { RecordError, type Seconds } from 'oidc-provider-impersonation'
 import { type Html, html, invalidRequest, type Value } from 'oidc-provider-impersonation/inside'
 

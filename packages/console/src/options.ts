@@ -3,7 +3,7 @@ import type { JsonObject, PersonName } from 'oidc-provider-impersonation'
 import { isPlainObject, refuseUnknown, resolveMounting } from 'oidc-provider-impersonation/inside'
 
 /**
- * What an administrator may do: see the pages; stop one impersonation, and say that an alarm was looked into; stop all of a
+ * The rights of an administrator: to see the pages; stop one impersonation, and say that an alarm was looked into; stop all of a
  * person or of a backend.
  */
 export type ConsoleRight = 'see' | 'stop' | 'stopAll'

@@ -42,7 +42,7 @@ export async function peopleFor(
 export const shortOf = (people: People, member: string, value: string): Html =>
   member === 'userId' || member === 'actorId' ? people.short(value) : html`<bdi>${shorten(value, 32)}</bdi>`
 
-/** Those whom a page about these records names. */
+/** The people whom a page about these records names. */
 export const namedIn = (records: readonly SubjectTokenRecord[]): string[] =>
   records.flatMap(({ userId, actorId, actor, revocation, replay, acknowledged = [] }) =>
     [

@@ -1,4 +1,4 @@
-/** What surrounds every page: its document, the way to the other pages, the search and the kill switch. */
+/** The frame of every page: its document, the navigation, the search and the kill switch. */
 
 import type { Context } from 'koa'
 import {
@@ -86,7 +86,7 @@ const ERRORS: Readonly<Record<number, readonly [title: string, text?: string]>> 
   503: ['Not available right now', 'The records cannot be read right now. Try again in a few seconds.'],
 }
 
-/** Whose request it was, as far as it is known. */
+/** The sender of the request, as far as it is known. */
 export interface Refused {
   readonly options?: Pick<ResolvedConsoleOptions, 'title' | 'home' | 'signOut'>
   readonly administrator?: Administrator | undefined

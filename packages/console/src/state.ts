@@ -79,7 +79,7 @@ export function stateCell(record: SubjectTokenRecord, now: Seconds, people: Peop
   return html`<b class="pill ${tone}">${word}${who}</b> ${detailOf(record, now)}${sessionOf(record)} ${mayOf(record)}`
 }
 
-/** What the engineer may do there: a warning unless the record says that nothing can be changed. */
+/** Whether the engineer can change things: a warning unless the record is read-only. */
 const mayOf = ({ readOnly }: SubjectTokenRecord): Html =>
   readOnly === true ? html`<small>Read only</small>` : html`<b class="changes">Can change things</b>`
 

@@ -22,7 +22,7 @@ export interface Listed {
   readonly isMore: boolean
 }
 
-/** What leads to a later page, beside its query. */
+/** The parameter that leads to a later page, beside its query. */
 export const PLACE = ['cursor', 'skipped'] as const
 
 /** One page of a list. `typed` is its query as the browser sent it. */

@@ -24,20 +24,20 @@ export interface Visit {
   readonly records: Records
   readonly options: ResolvedConsoleOptions
   readonly administrator: Administrator
-  /** What every address of the console begins with, as the browser knows it. */
+  /** The beginning of every address of the console, as the browser knows it. */
   readonly base: string
-  /** What comes after it. */
+  /** The rest of the address. */
   readonly path: string
   readonly now: Seconds
   /** Tells the operator what has failed without making the page worthless. */
   report(error: unknown): void
 }
 
-/** What a page says. Who is named on it was asked for before. */
+/** The content of a page. The names on it were looked up before. */
 export interface Page {
   readonly title: string
   readonly people: People
-  /** What was wrong with the input: said above what was typed. */
+  /** The fault in the input, shown above it. */
   readonly error?: RecordError | undefined
   readonly body: Html
   /** Seconds between two looks at what has changed, if the page is to follow it. */

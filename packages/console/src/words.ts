@@ -39,7 +39,7 @@ export function shorten(text: string, most = 120): string {
   return characters.length <= most ? text : `${characters.slice(0, most).join('')}…`
 }
 
-/** What the pages call the members of a record. */
+/** The pages' names for the members of a record. */
 export const LABELS: Readonly<Record<string, string>> = {
   userId: 'user',
   actorId: 'engineer',

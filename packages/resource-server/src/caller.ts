@@ -9,7 +9,7 @@ export interface Actor {
   readonly sub: string
 }
 
-/** What `verify` resolves to. Ids are what the token has: pairwise ones where its client is. */
+/** The result of `verify`. Ids are those in the token: pairwise if its client is. */
 export interface Caller {
   /** Whose data it is about: `sub`. Decide by it, and by `scopes`. A client's own token has the client's id here. */
   readonly user: string

@@ -1,4 +1,4 @@
-/** What a JWT and an introspection response have in common, and what an API needs to know of it. */
+/** The members that a JWT and an introspection response share, and that an API needs. */
 import { Refused } from './errors.ts'
 import { isText } from './json.ts'
 import { instant, type Seconds } from './time.ts'

@@ -88,7 +88,7 @@ async function verifySignature(proof: string, jkt: string): Promise<Claims> {
 const isTooLarge = ({ kty, n = '', e = '' }: JWK): boolean =>
   kty === 'RSA' && (bitsOf(n) > MAX_MODULUS_BITS || bitsOf(e) > MAX_EXPONENT_BITS)
 
-/** Of a Base64urlUInt (RFC 7518 §2). Leading zeros, which some libraries write, do not count. */
+/** The value of a Base64urlUInt (RFC 7518 §2). Leading zeros, which some libraries write, do not count. */
 function bitsOf(integer: string): number {
   const bytes = base64url.decode(integer)
   const first = bytes.findIndex((byte) => byte !== 0)

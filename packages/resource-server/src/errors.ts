@@ -4,7 +4,7 @@
  * `cause`: errors of jose carry the claims.
  */
 
-/** What an API sends as JSON (RFC 6750 §3.1 names the codes). */
+/** The JSON body that an API sends (RFC 6750 §3.1 names the codes). */
 export interface ErrorBody {
   readonly error: string
   readonly error_description: string
@@ -13,11 +13,11 @@ export interface ErrorBody {
 /** Header names are lower-case. */
 export type ErrorHeaders = Readonly<Record<string, string>>
 
-/** What the errors of this package have in common. */
+/** The members that all errors of this package have. */
 export class ResourceServerError extends Error {
   /** Headers to send: a challenge, or when to come back. */
   readonly headers: ErrorHeaders
-  /** What to send as JSON. */
+  /** The JSON body to send. */
   readonly body: ErrorBody
   /** For the API's own log: which rule refused, or what failed. */
   readonly reason: string

@@ -1,4 +1,4 @@
-/** What a route asks of its caller, beyond a valid token. */
+/** Guards that a route may call beyond a valid token. */
 import type { Caller } from './caller.ts'
 import { accessDenied, insufficientScope, readOnlyRefused, type Scheme } from './errors.ts'
 import { isObject } from './json.ts'

@@ -5,7 +5,7 @@ import type { VerifierOptions } from './options.ts'
 import type { Seconds } from './time.ts'
 
 interface ProviderRequest {
-  /** What is asked for, in the words of an error's `reason`. */
+  /** The document that is requested, in the words of an error's `reason`. */
   readonly what: string
   readonly url: string
   readonly accept: string

@@ -32,7 +32,7 @@ export function jwtVerifier(
   }
 }
 
-/** What the claim is, where it is not as expected: the issuer has signed it, or nothing would be compared. */
+/** The value of a claim that is not as expected: the issuer has signed it, or nothing would be compared. */
 function differenceIn(error: unknown, expected: Readonly<Record<string, string>>): string {
   if (!(error instanceof errors.JWTClaimValidationFailed)) return ''
   const { claim, payload } = error

@@ -73,7 +73,7 @@ export class Keeper<Value> {
     return (await this.#renew(now)).value
   }
 
-  /** What is kept, if it still serves. */
+  /** The kept value, if it still serves. */
   #usable(now: Instant): Kept<Value> | undefined {
     // Our own clock was set back: nothing can be said of the age of what is kept.
     if (this.#kept && now < this.#kept.arrivedAt) this.#kept = undefined

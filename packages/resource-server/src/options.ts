@@ -1,6 +1,6 @@
 import type { Seconds } from './time.ts'
 
-/** What `createVerifier` takes. Nothing is fetched before the first request. */
+/** The options of `createVerifier`. Nothing is fetched before the first request. */
 export interface VerifierOptions {
   /**
    * The issuer of the access tokens, exactly as their `iss` has it (RFC 9068 §4): an `https:` URL without query and
@@ -9,7 +9,7 @@ export interface VerifierOptions {
    */
   readonly issuer: string
 
-  /** What the `aud` of the tokens must be or hold: the resource indicator of this API (RFC 9068 §4). Required. */
+  /** The value that the `aud` of the tokens must be or hold: the resource indicator of this API (RFC 9068 §4). Required. */
   readonly audience: string
 
   /**
@@ -66,9 +66,9 @@ export interface VerifierOptions {
   readonly onStatusList?: (report: StatusListReport) => void | Promise<void>
 }
 
-/** What became of an attempt to fetch a status list. */
+/** The outcome of an attempt to fetch a status list. */
 export interface StatusListReport {
-  /** Of the list. There are few: one for 131,072 access tokens. */
+  /** The address of the list. There are few: one for 131,072 access tokens. */
   readonly uri: string
   /**
    * How long ago the list that serves now was signed, in seconds, not whole. Absent if none serves: tokens that refer to it are

@@ -10,7 +10,7 @@ import {
   type WebRequest,
 } from './request.ts'
 
-/** What `readOnly` takes. `Given` is what the functions get: the first argument of the middleware, or the `Request`. */
+/** The options of `readOnly`. `Given` is the argument of its functions: the first argument of the middleware, or the `Request`. */
 export interface ReadOnlyOptions<Given> {
   /**
    * The claims of the ID token that the session of the application began with, all of them, or a promise of them; `undefined`
@@ -122,7 +122,7 @@ export function readOnly<Given = ApiRequest>(options: ReadOnlyOptions<Given>): R
 const isKoaContext = (request: object): request is KoaContext =>
   typeof Reflect.get(request, 'set') === 'function'
 
-/** What is not clearly the claims of someone who may write counts as read-only. */
+/** A value that is not clearly the claims of someone who may write counts as read-only. */
 function isReadOnly(claims: unknown): boolean {
   if (claims === undefined) return false
   if (!isObject(claims) || !isText(claims.sub)) return true

@@ -1,4 +1,4 @@
-/** What a request presents: a token by RFC 6750 §2.1 or RFC 9449 §7.1, what its proof is about, and whether it writes. */
+/** A request's token (RFC 6750 §2.1, RFC 9449 §7.1), the facts that its proof must name, and whether it writes. */
 import { Refused, type Scheme } from './errors.ts'
 import { isObject } from './json.ts'
 
@@ -71,7 +71,7 @@ const has = (request: ApiRequest, name: string): boolean => headerValue(request,
 export const isWebRequest = (request: ApiRequest): request is WebRequest =>
   typeof request.headers.get === 'function'
 
-/** What a request does to what the API keeps. */
+/** Whether a request reads or changes the API's data. */
 export type Effect = 'read' | 'write'
 
 /** The safe methods (RFC 9110 §9.2.1). Methods are case-sensitive. */
@@ -83,7 +83,7 @@ export function isWrite(request: ApiRequest, effect?: Effect): boolean {
   // Whatever the route does: someone behind may still read the method from it, and take another route.
   if (OVERRIDES.some((name) => has(request, name))) return true
   if (effect !== undefined) return effect !== 'read'
-  // What follows an upgrade has no method.
+  // Messages after an upgrade have no method.
   return !READING.includes(request.method) || has(request, 'upgrade')
 }
 

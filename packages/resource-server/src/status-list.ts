@@ -52,7 +52,7 @@ export async function readStatusList(jwt: string, expected: Expected): Promise<K
 async function verify(jwt: string, { uri, issuer, keyOf }: Expected): Promise<JWTPayload> {
   const rules = {
     typ: 'statuslist+jwt',
-    // By key and address alone, the list of another issuer could be taken for this one's.
+    // With key and address alone, the list of another issuer could be taken for this one's.
     issuer,
     subject: uri,
     algorithms: TOKEN_ALGORITHMS,

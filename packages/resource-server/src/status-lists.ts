@@ -67,7 +67,7 @@ export function statusLists(
     const known = lists.get(uri)
     if (known) return known
     const load: Load<StatusList> = async (previous) => {
-      // What begins to renew a list at half of its time has ended before the other half is over.
+      // A renewal that begins at half of a list's time has ended before the other half is over.
       const patience = previous ? Math.max(1, Math.min(timeout, previous.freshFor / 2)) : timeout
       const request = { what: 'status list', url: uri, accept: 'application/statuslist+jwt' }
       const jwt = await send({ ...request, limit: MAX_RESPONSE, timeout: patience })

@@ -10,10 +10,10 @@ import { resolveOptions, type VerifierOptions } from './options.ts'
 import { type ApiRequest, type Effect, isWrite, readPresented, schemeOfRequest } from './request.ts'
 import { readStatus, statusLists } from './status-lists.ts'
 
-/** What is known of the route that a request goes to. */
+/** The facts about the route that a request goes to. */
 export interface VerifyOptions {
   /**
-   * What the route does. Default: by the method, `read` for GET, HEAD, OPTIONS and TRACE, and `write` for everything else, and
+   * Whether the route reads or writes. Default: by the method, `read` for GET, HEAD, OPTIONS and TRACE, and `write` for everything else, and
    * for a request with `Upgrade`.
    */
   readonly effect?: Effect

@@ -1,4 +1,4 @@
-/** What oidc-provider relies on in an adapter, as tests that anyone can run. */
+/** The promises of an adapter that oidc-provider relies on, as tests that anyone can run. */
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import type { Adapter, AdapterPayload } from 'oidc-provider'
@@ -41,7 +41,7 @@ const MODELS = [
   'Session',
 ]
 
-/** Those that end with their grant. */
+/** The models that end with their grant. */
 const GRANTABLE = [
   'AccessToken',
   'AuthorizationCode',

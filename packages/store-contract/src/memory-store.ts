@@ -28,7 +28,7 @@ import {
 export const createMemoryStore = (): SubjectTokenStore =>
   memoryStoreOf({ tokens: new Map(), unreported: new Set(), marks: new Map() })
 
-/** What a store in memory keeps. */
+/** The contents of a store in memory. */
 interface Memory {
   readonly tokens: Map<string, StoredSubjectToken>
   /** The ids of stopped tokens whose stop no one has reported. */
@@ -51,7 +51,7 @@ export function memoryStoreOf(memory: Memory): SubjectTokenStore {
     const stored = tokens.get(token.id)
     if (stored) tokens.set(token.id, { ...stored, ...structuredClone(changes) })
   }
-  /** What is there now, and nothing that was read before. */
+  /** The present contents, and nothing that was read before. */
   const revoked = ({ id }: SubjectToken): Revoked =>
     structuredClone({ token: tokens.get(id) as SubjectToken, unreported: unreported.has(id) })
   const stop = (token: SubjectToken, now: Seconds, revocation: Revocation) => {

@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 
-/** What a contract needs of a test runner. Mocha's, node:test's and Vitest's own functions fit. */
+/** The functions that a contract needs from a test runner. Mocha's, node:test's and Vitest's own functions fit. */
 export interface TestRunner {
   describe(title: string, suite: () => void): void
   it(title: string, test: () => Promise<void>): void

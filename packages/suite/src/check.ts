@@ -8,7 +8,7 @@ import type { Session } from './session.ts'
  */
 export type Level = 'MUST' | 'SHOULD' | 'BCP' | 'advisory'
 
-/** What a check says of itself. */
+/** The description of a check. */
 export interface Described {
   /** Stable: files of known deviations refer to it. */
   readonly id: string

@@ -1,7 +1,7 @@
-/** What you write to run the suite against a server: a few facts, and a few functions that get tokens. */
+/** The driver that you write to run the suite against a server: a few facts, and a few functions that get tokens. */
 
 /**
- * What a server claims to support. Checks of a profile run only if the configuration names it.
+ * The features that a server claims to support. Checks of a profile run only if the configuration names it.
  *
  * - `management-token`: the subject token is a permission that a management API issued, not an access token
  * - `access-token`: the subject token is an access token of the user
@@ -31,7 +31,7 @@ export const PROFILES = [
   'metadata',
 ] as const
 
-/** What a server claims to do. */
+/** The features that a server claims. */
 export type Profile = (typeof PROFILES)[number]
 
 /** A client of the server, and how it authenticates. */
@@ -46,7 +46,7 @@ export interface Client {
   }>
 }
 
-/** What a token is for. */
+/** The purpose of a token. */
 export interface Target {
   /** The parameters that choose it, such as `{ resource: 'https://api.example.com' }`. `{}`: the server's default. */
   readonly parameters: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** What a check expects of an answer. Messages say what came instead, and never contain a token. */
+/** The expectations a check has of an answer. Messages say what came instead, and never contain a token. */
 import { Failed } from './check.ts'
 import type { Deviation } from './deviations.ts'
 import type { Answer } from './http.ts'
@@ -19,7 +19,7 @@ export function granted(answer: Answer): Granted {
   return { token, answer }
 }
 
-/** Of a valid request that was refused: the server's own words help the author of a driver. */
+/** The refusal of a valid request: the server's own words help the author of a driver. */
 function detailOf({ body }: Answer): string {
   const words = body?.error_description
   return typeof words === 'string' ? ` (${words.slice(0, 200)})` : ''

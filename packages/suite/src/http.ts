@@ -48,7 +48,7 @@ export function form(parameters: Parameters): URLSearchParams {
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
 const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1)
 
-/** What a client adds to a request in order to authenticate. */
+/** The parts that a client adds to a request in order to authenticate. */
 export async function credentials(
   client: Client,
 ): Promise<{ headers: Readonly<Record<string, string>>; parameters: Readonly<Record<string, string>> }> {

@@ -15,7 +15,7 @@ import { Session } from './session.ts'
  */
 export type Outcome = 'passed' | 'failed' | 'known' | 'stale' | 'skipped' | 'broken'
 
-/** What became of one check. */
+/** The outcome of one check. */
 export interface Result {
   readonly check: Described
   readonly outcome: Outcome

@@ -1,4 +1,4 @@
-/** What a check works with: the server's tokens, the valid request, and changes to it. */
+/** The tools of a check: the server's tokens, the valid request, and changes to it. */
 import { type CryptoKey, createLocalJWKSet, type JSONWebKeySet, type JWK, jwtVerify } from 'jose'
 import { Failed, Skipped } from './check.ts'
 import { ACCESS_TOKEN, TOKEN_EXCHANGE } from './constants.ts'
@@ -141,7 +141,7 @@ export class Session {
     return { dpop: await key.proof('POST', this.driver.tokenEndpoint, changes) }
   }
 
-  /** What a resource server learns about a token: by introspection, or from the JWT itself. */
+  /** A resource server's view of a token: by introspection, or from the JWT itself. */
   async claims({ token }: Granted): Promise<Claims> {
     const jwt = readJwt(token)
     if (jwt) return jwt.payload

@@ -58,7 +58,7 @@ function tick() {
   }
 }
 
-/** What has run out is over, whatever the last look has brought. @param {Element} countdown */
+/** A countdown that has run out is over, whatever the last refresh brought. @param {Element} countdown */
 function end(countdown) {
   countdown.removeAttribute('data-until')
   countdown.textContent = 'ended'

@@ -1,4 +1,4 @@
-/** What deserves a look: what no one has looked into yet, by application, and all there was of either kind. */
+/** The alarms: those that no one has reviewed yet, by application, and all of either kind. */
 import type { Seconds, SubjectTokenRecord } from 'oidc-provider-impersonation'
 import { type Html, html, invalidRequest, single, type Value } from 'oidc-provider-impersonation/inside'
 import { addressOf, type Typed, textField } from '../form.ts'
@@ -50,7 +50,7 @@ function tabsOf({ base }: Visit, shown: string | undefined): Html {
   return html`<nav class="line tabs" aria-label="Kinds of alarms">${links}</nav>`
 }
 
-/** What no one has looked into; with the note that was typed, where it was wrong. */
+/** The open alarms; with the note that was typed, where it was wrong. */
 export async function inbox(
   visit: Visit,
   { cursor, note, error }: Typed<'cursor' | 'note'> & Pick<Page, 'error'>,
@@ -154,7 +154,7 @@ function laterOf(after: Seconds): string {
   return `${countOf(Math.floor(count), unit)} later`
 }
 
-/** What to do when it happens, in the order of docs/alerts.md. */
+/** The steps when it happens, in the order of docs/alerts.md. */
 const TO_DO = {
   replayed: [
     'The same application within seconds is usually a double click, or a retry after a lost response. Its developers must request a new subject token instead of sending one again.',

@@ -48,7 +48,7 @@ async function* linesOf({ records, now }: Visit, query: RecordQuery): AsyncGener
 
 type Column = (record: SubjectTokenRecord, now: number) => string | number | undefined
 
-/** Those of the history, with ids instead of names. */
+/** The columns of the history, with ids instead of names. */
 const COLUMNS: Readonly<Record<string, Column>> = {
   started: ({ createdAt }) => isoOf(createdAt),
   engineer: engineerOf,

@@ -32,7 +32,7 @@ ${table}`,
   }
 }
 
-/** What is selected, each with the way to select without it. */
+/** The filters in force, each with a link that drops it. */
 function chipsOf({ base }: Visit, filter: Filter, people: People): Html[] {
   return Object.entries(filter)
     .filter(([, value]) => value !== undefined)
@@ -102,7 +102,7 @@ ${field('From (UTC)', 'from', from, day)}${field('To', 'to', to, day)}
 <p class="line"><button>Filter</button><a class="button" href="${base}/history">Clear</a></p></form>`
 }
 
-/** What was typed, as the records are asked for it. */
+/** The typed filters, as a query for records. */
 export function queryIn(query: string): RecordQuery {
   const { state, from, to, skipped: _, ...names } = single(query, [...FILTER, ...PLACE])
   const [first, last] = [from ? dayOf('from', from) : undefined, to ? dayOf('to', to) : undefined]

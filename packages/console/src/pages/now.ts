@@ -54,7 +54,7 @@ async function numbersFor({ service, records, now, report }: Visit): Promise<Cou
   return counted.get(service)
 }
 
-/** What is live was read with the page, unless that is too long a list. */
+/** The live records were read with the page, unless the list is too long. */
 function numbersOf({ base, now }: Visit, total: number | undefined, known: Counted | undefined): Html {
   const { days, live } = known?.summary ?? {}
   const card = (label: Value, count: number | undefined, since?: Value) =>
@@ -70,7 +70,7 @@ ${alarms('replayed', 'Reused token')}${alarms('withoutActor', 'No engineer named
 ${days && html`<section class="card">${daysOf(days)}</section>`}`
 }
 
-/** What became of the subject tokens of each day, the newest first. */
+/** The counts of subject tokens by day, the newest first. */
 function daysOf(days: RecordSummary['days']): Html {
   const row = ({ date, ...counts }: RecordSummary['days'][number]) => {
     const { issued, exchanged, withoutActor, ended, revoked, replayed } = counts

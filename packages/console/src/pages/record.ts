@@ -123,7 +123,7 @@ function detailsOf(record: SubjectTokenRecord, people: People): Html {
     actor?.clientId !== undefined && html` <small>signed in at <code>${actor.clientId}</code></small>`
   const used = resource && listOf(resource)
   const allowed = ceiling?.resource && listOf(ceiling.resource)
-  // What it was bound to is said where it differs from what became of it.
+  // A binding is shown where it differs from the use.
   const rows = Object.entries<Value>({
     User: people.whole(userId),
     Engineer: actor && html`${chainOf(actor, people)}${from}`,

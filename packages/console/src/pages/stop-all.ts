@@ -26,7 +26,7 @@ const FIELDS = [...KILLED_BY, 'reason', 'confirm'] as const
 type Whose = (typeof KILLED_BY)[number]
 type Field = (typeof FIELDS)[number]
 
-/** Whose impersonations: exactly one of the names. */
+/** The person or backend whose impersonations are stopped: exactly one of the names. */
 function whoseIn(given: Typed<Whose>): { readonly name: Whose; readonly id: string } {
   if (KILLED_BY.every((name) => given[name] === undefined))
     throw invalidRequest({ public: 'a user, an engineer or a backend is required' })
@@ -104,7 +104,7 @@ const MOST = 100
 /** Requests for a count. Each reads a bounded number of rows. */
 const PATIENCE = 2
 
-/** What is older has ended: a subject token lives for a day at most, and its access token for another. */
+/** Older records have ended: a subject token lives for a day at most, and its access token for another. */
 const recent = ({ now }: Visit) => ({ createdAfter: now - 2 * LONGEST_LIFE - 60 })
 
 async function countsOf(visit: Visit, whose: RecordQuery) {
@@ -132,7 +132,7 @@ async function counted(visit: Visit, query: RecordQuery) {
 
 const ROWS = 25
 
-/** What the kill switch has stopped since, and from when on every API refuses it. */
+/** The records that the kill switch has stopped since, and when every API will refuse their tokens. */
 async function stoppedPage(
   visit: Visit,
   { name, id }: { readonly name: Whose; readonly id: string },

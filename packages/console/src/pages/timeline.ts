@@ -10,7 +10,7 @@ type Kind = '' | 'alarm' | 'stopped' | 'future'
 type Happening = readonly [at: Seconds | undefined, kind: Kind, text: Value]
 const NOTHING: Happening = [undefined, '', undefined]
 
-/** What happened to a subject token, oldest first, and when what is under way will end. */
+/** The history of a subject token, oldest first, and when an access that is under way will end. */
 export function timelineOf(
   { base, now }: Visit,
   record: SubjectTokenRecord,
@@ -63,7 +63,7 @@ function exchangeOf(record: SubjectTokenRecord, people: People): Html {
   return html`by <code>${usedBy}</code> ${engineer}: ${token}${jti}, valid for ${lengthOf(endOf(record) - consumedAt)}`
 }
 
-/** What the application of a session has said of its end, once it has ended. */
+/** The application's answer to the end of its session. */
 function logoutOf({ session, usedBy, revokedAt }: SubjectTokenRecord, now: Seconds): Happening {
   if (!session) return NOTHING
   const { logout, logoutAt, endsAt } = session

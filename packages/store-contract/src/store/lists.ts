@@ -187,7 +187,7 @@ export function describeLists(test: Test): void {
     await assertUnacknowledged(replayed.id)
     await store.acknowledge(await stored(both.id), note(2, false))
     assert.deepEqual(await acknowledgementsOf(both.id), [note(1, false)])
-    // What comes after the words of one who did not see it.
+    // The rest follows the text of a filter that did not match it.
     await store.recordReplay(both, { at: NOW + 3, clientId: 'thief' })
     await assertUnacknowledged(both.id, replayed.id)
     for (const token of [both, replayed]) await store.acknowledge(await stored(token.id), note(4, true))

@@ -28,7 +28,7 @@ export const NOT_STORED = -1
 /** How the tokens of a meeting come to be, and what is called of them at the same moment. */
 export type Meeting = readonly [create: (tokens: Tokens) => Promise<Subject>, one: Act, ...others: Act[]]
 
-/** What a stop returned of a token, as far as it says what is left to end. */
+/** The part of a stop's result that says what is left to end. */
 export const toldOf = ({ token: { revocation, use }, unreported }: Revoked) => ({
   revocation,
   unreported,
@@ -132,7 +132,7 @@ async function leftIn(
   )
 }
 
-/** What a store shows of a token, without what differs from store to store. */
+/** A store's view of a token, without the members that differ from store to store. */
 async function leftOf(
   store: SubjectTokenStore,
   { issuer, id }: StoredSubjectToken,

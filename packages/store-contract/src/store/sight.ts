@@ -1,4 +1,4 @@
-/** What is seen while a call runs, and as soon as it has answered. */
+/** Other readers' view while a call runs, and as soon as it has answered. */
 
 import assert from 'node:assert/strict'
 import type { Revoked, SubjectToken } from 'oidc-provider-impersonation'
@@ -53,7 +53,7 @@ export function describeSight(test: Test): void {
     }
   })
 
-  /** That everyone sees a use, and that so many tokens live. */
+  /** Asserts that everyone sees a use, and that so many tokens live. */
   const assertSeen = async ({ store, issuer, listed }: Tokens, token: SubjectToken, live: number) => {
     const { id, userId } = token
     const links = ['newest', 'middle', 'oldest'].map((link) => [`${link} ${id}`] as const)

@@ -1,4 +1,4 @@
-/** What status lists are made of. */
+/** The reads that status lists are made of. */
 import assert from 'node:assert/strict'
 import { BY_API, NOW, type Test, tokensIn } from './tokens.ts'
 
@@ -53,7 +53,7 @@ export function describeStatus(test: Test): void {
     const size = 4
     const [{ insert }, other] = [tokensIn(store), tokensIn(store)]
     const old = await insert({ createdAt: NOW - 1000 })
-    // Those that follow are on other lists.
+    // The tokens that follow are on other lists.
     for (const _ of Array(size)) await insert({ createdAt: NOW - 1000 })
     const lists = new Set<number>()
     let last = -1

@@ -1,4 +1,4 @@
-/** What is stored is returned as it was, and to its issuer only. */
+/** A stored token is returned as it was, and to its issuer only. */
 import assert from 'node:assert/strict'
 import { assertRejects, BY_API, chainOf, NOW, newUse, type Test, tokensIn, total } from './tokens.ts'
 

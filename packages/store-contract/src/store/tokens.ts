@@ -87,7 +87,7 @@ export function tokensIn(store: SubjectTokenStore, issuer = `https://${randomUUI
   /** The token of this id, which must be there. */
   const stored = async (id: string): Promise<StoredSubjectToken> =>
     (await store.find(issuer, id)) ?? assert.fail('a token that was inserted is not found')
-  /** What its record says of who has looked into it. */
+  /** The acknowledgements in its record. */
   const acknowledgementsOf = async (id: string): Promise<readonly Acknowledgement[] | undefined> => {
     const { tokens } = await store.list(issuer, { id }, { limit: 1, now: NOW })
     return (tokens[0] ?? assert.fail('a token that was inserted is not listed by its id')).acknowledged
@@ -136,7 +136,7 @@ export function tokensIn(store: SubjectTokenStore, issuer = `https://${randomUUI
       cursor = page.next
     }
   }
-  /** That exactly these are listed, in this order. */
+  /** Asserts that exactly these are listed, in this order. */
   const assertListed = async (
     filter: SubjectTokenFilter,
     ids: readonly string[],
@@ -189,7 +189,7 @@ export async function total(slices: AsyncIterable<number>): Promise<number> {
   return sum
 }
 
-/** That a call rejects with an error, and that no member of it quotes one of these. */
+/** Asserts that a call rejects with an error, and that no member of it quotes one of these. */
 export async function assertRejects(call: Promise<unknown>, hashes: readonly string[]): Promise<void> {
   const error: unknown = await call.then(
     (answer) => assert.fail(`storage cannot have done it, and answered ${JSON.stringify(answer)}`),

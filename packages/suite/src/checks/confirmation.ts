@@ -1,4 +1,4 @@
-/** What a token is bound to (RFC 7800 §3.1). */
+/** The key that a token is bound to (RFC 7800 §3.1). */
 
 export const confirmationOf = (claims: Readonly<Record<string, unknown>>) =>
   (typeof claims.cnf === 'object' && claims.cnf !== null ? claims.cnf : {}) as Readonly<

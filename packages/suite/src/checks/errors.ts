@@ -19,7 +19,7 @@ async function refusals(session: Session): Promise<Answer[]> {
   return answers.filter(({ status }) => status !== 200)
 }
 
-/** What differs between two refusals that should be one. */
+/** The difference between two refusals that should be the same. */
 const wording = ({ status, body }: Answer): string =>
   JSON.stringify([status, body?.error, body?.error_description])
 

@@ -1,4 +1,4 @@
-/** What the server says of itself: RFC 8414. */
+/** The server's metadata: RFC 8414. */
 import { type Check, Failed, Skipped } from '../check.ts'
 import { TOKEN_EXCHANGE } from '../constants.ts'
 import { equal, holds } from '../expect.ts'

@@ -8,7 +8,7 @@ const ROW = { level: 'SHOULD', profiles: ['on-behalf-of'] } as const
 
 const clientAsActor = ({ driver }: Session): string => driver.clientAsActor ?? driver.clients.main.id
 
-/** What the subject token says, where that can be seen. */
+/** The claims of the subject token, where they can be seen. */
 async function subjectAndChild(session: Session) {
   const subject = await session.subject('valid')
   const parent = await session.claims({

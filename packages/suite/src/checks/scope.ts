@@ -1,4 +1,4 @@
-/** What the new token permits: RFC 6749 §3.3. */
+/** The scope of the new token: RFC 6749 §3.3. */
 import { type Check, Skipped } from '../check.ts'
 import { BAD_SCOPE, granted, holds, refused, scopesOf } from '../expect.ts'
 import type { Answer } from '../http.ts'

@@ -30,7 +30,7 @@ function address(metadata: Readonly<Record<string, unknown>> | undefined, name: 
   return value
 }
 
-/** What both runs share: a management API that issues every subject token. */
+/** Both runs share a management API that issues every subject token. */
 async function start(settings: Settings) {
   const { issuer, backend, introspecting, user, otherClientId, managementResource, context, scopes } =
     settings

@@ -65,7 +65,7 @@ export function settingsOf(environment: Environment): Settings {
   return settings
 }
 
-/** What is tested only if it is set. */
+/** Features that are tested only if they are set. */
 function optional(
   get: (name: string) => string | undefined,
 ): Pick<Settings, 'introspecting' | 'opaque' | 'actor' | 'api'> {

@@ -48,7 +48,7 @@ export class ReceivedTokens {
     return status === undefined ? undefined : token
   }
 
-  /** What the next API receives is not meant for this one. */
+  /** The next API's token is not meant for this one. */
   async #passedOn({ client, resource, scopes }: NonNullable<Settings['api']>): Promise<string> {
     const { token } = await this.#receive(this.#settings.scopes)
     return this.#exchange(client, token, { resource, scope: scopes.join(' ') })

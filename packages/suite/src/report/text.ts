@@ -25,7 +25,7 @@ const COLOURS: Readonly<Record<Outcome, Colour>> = {
 /** Paints where the terminal shows colours; plain text elsewhere. */
 const paint = (colour: Colour, text: string): string => styleText(colour, text, { stream: process.stdout })
 
-/** What is run, and which profiles it claims. */
+/** The server under test, and the profiles it claims. */
 export function heading({ name, profiles }: Pick<Report, 'name' | 'profiles'>): string {
   return `\n${name}\n${paint('dim', `profiles: ${profiles.join(', ')}`)}\n`
 }
@@ -74,7 +74,7 @@ function byLevel({ results }: Report): string[] {
   return [`  failed by level: ${levels.map(([level, number]) => `${number} ${level}`).join(', ')}`]
 }
 
-/** What was left out, by reason. */
+/** The checks that were left out, by reason. */
 function notRun(results: readonly Result[]): string[] {
   const skipped = results.filter(({ outcome }) => outcome === 'skipped')
   const reasons = new Map(skipped.map(({ detail = '' }) => [detail, [] as string[]]))
