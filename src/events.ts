@@ -5,17 +5,17 @@ import { frozenCopy, withoutUndefined } from './base/json.ts'
 import type { AccessTokenFormat, ActingParty, SessionUse, ShownRevocation } from './tokens/subject-token.ts'
 
 /**
- * What became of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
+ * The fate of an access token. `now`: this occurrence ended it: an opaque token is inactive, a JWT is invalid in its
  * status list. `before`: an earlier one did. `expired`: nothing was left to end. `failed`: of a replay, storage failed, and
  * the next use of the subject token tries once more. `kept`: it lives on, because it is a JWT that was issued without a
  * `status`, or because of `replayLeeway`.
  */
 export type AccessTokenEnd = 'now' | 'before' | 'expired' | 'failed' | 'kept'
 
-/** What the payload of an event says of the request behind it. */
+/** The request behind an event. */
 export interface EventOfRequest {
   /**
-   * What the request calls itself: its `x-request-id`, or else the trace id of its `traceparent`. The word of the sender.
+   * The request's own id: its `x-request-id`, or else the trace id of its `traceparent`. The sender chooses it.
    * Absent if it says neither, and where there is no request.
    */
   readonly request?: string
@@ -39,7 +39,7 @@ export interface SubjectTokenIssued extends EventOfRequest {
   readonly resource?: string | readonly string[]
   /** Constraint: no other scopes are granted. */
   readonly scope?: string
-  /** What comes of it changes nothing. Absent: it may. */
+  /** The tokens and the session that come of it change nothing. Absent: they may. */
   readonly readOnly?: true
   /** When the subject token expires, in seconds since the epoch. */
   readonly expiresAt: Seconds
@@ -126,7 +126,7 @@ export interface SubjectTokenReplayed extends EventOfRequest {
   readonly scope?: string
   /** The id of the JWT that the first exchange issued. */
   readonly jti?: string
-  /** What became of the access token of the first exchange. */
+  /** The fate of the first exchange's access token. */
   readonly ended: AccessTokenEnd
 }
 
@@ -144,7 +144,7 @@ export interface SubjectTokenRevoked extends EventOfRequest {
   readonly revocation: ShownRevocation
   /** The id of the JWT that it was exchanged for. */
   readonly jti?: string
-  /** What became of its access token. Absent if it was not exchanged. */
+  /** The fate of its access token. Absent if it was not exchanged. */
   readonly ended?: AccessTokenEnd
 }
 
@@ -232,7 +232,7 @@ export interface ImpersonationFailed extends EventOfRequest {
   readonly door: 'management' | 'status-lists' | 'console' | 'exchange' | 'session' | 'health'
   /** The HTTP status of the response. */
   readonly status: number
-  /** What failed, or the `error` that the client read. */
+  /** The failure, or the `error` that the client read. */
   readonly check: Check | (string & {})
   /** Why, for operators only, as in `SubjectTokenRefused`. */
   readonly reason: string

@@ -13,7 +13,7 @@ import { isSubjectTokenStore, STORE_METHODS, type SubjectTokenStore } from './to
 import { type ActClaim, LONGEST_LIFE } from './tokens/subject-token.ts'
 
 /**
- * What `isAllowed` decides about. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
+ * The request that `isAllowed` decides. Frozen, except `account`. All ids are account ids and client ids, never pairwise.
  * `stage` tells the two apart.
  */
 export type PolicyRequest = ImpersonationPolicyRequest | OnBehalfOfPolicyRequest
@@ -25,11 +25,11 @@ export interface ImpersonationPolicyRequest {
    * engineer is at the door, or signs in as the user.
    */
   readonly stage: 'issuance' | 'exchange' | 'session'
-  /** What the subject token is for. */
+  /** The use of the subject token. */
   readonly use: SubjectTokenPurpose
   /** Account id of the user to become. */
   readonly userId: string
-  /** What `findAccount` returned for the user. */
+  /** The user's account, as `findAccount` returned it. */
   readonly account: Account
   /** Who will act as the user. Absent if no actor is known. */
   readonly actor?: {
@@ -64,7 +64,7 @@ export interface ImpersonationPolicyRequest {
   readonly claims?: readonly string[]
   /** The scopes that will be granted, if any; at issuance the constraint, if any. */
   readonly scope?: string
-  /** What comes of it changes nothing. Absent: it may. */
+  /** The tokens and the session that come of it change nothing. Absent: they may. */
   readonly readOnly?: true
 }
 
@@ -76,7 +76,7 @@ export interface OnBehalfOfPolicyRequest {
   readonly stage: 'onBehalfOf'
   /** Account id of the user. */
   readonly userId: string
-  /** What `findAccount` returned for the user. */
+  /** The user's account, as `findAccount` returned it. */
   readonly account: Account
   /** The newest person who acts as the user, proven when the impersonation began. Absent without one. */
   readonly actor?: {
@@ -112,13 +112,13 @@ export interface OnBehalfOfPolicyRequest {
   readonly context?: JsonObject
   /** The public id of the record. */
   readonly subjectTokenId?: string
-  /** What the subject token was for. */
+  /** The use of the subject token. */
   readonly use?: SubjectTokenPurpose
   /** The subject token was read-only, and so is all that comes of it. */
   readonly readOnly?: true
 }
 
-/** What `getCustomJwtClaims` receives. Frozen. */
+/** The argument of `getCustomJwtClaims`. Frozen. */
 export interface CustomClaimsRequest {
   /** The access token as it will be issued. `jti` for JWTs only: the id of an opaque token is its value. */
   readonly token: {
@@ -187,7 +187,7 @@ export interface ImpersonationOptions {
   readonly requireActor?: boolean
 
   /**
-   * What `readOnly` of a subject token is when the request does not say. A read-only one is only exchanged for resources, and
+   * The value of a subject token's `readOnly` if the request has none. A read-only one is only exchanged for resources, and
    * only opens applications, that have declared that they obey it. Default `false`.
    */
   readonly readOnly?: boolean
@@ -366,7 +366,7 @@ export function resolveOptions(given: ImpersonationOptions): ResolvedOptions {
   assert(isListOf(/./s, options.requiredContext), 'requiredContext', 'an array of non-empty strings')
   assertFunction('isAllowed', options.isAllowed)
   assertFunction('getCustomJwtClaims', options.getCustomJwtClaims)
-  // What an API passes on must end when the impersonation does.
+  // A token that an API passes on must end with the impersonation.
   if (options.onBehalfOf && !options.statusList) throw new TypeError('option onBehalfOf needs statusList')
   assert(
     isPlainObject(options.environmentVariables) && isPlainJson(options.environmentVariables, 16),
@@ -438,7 +438,7 @@ function isDoor(value: unknown): value is string {
 const isListOf = (shape: RegExp, value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((text) => typeof text === 'string' && shape.test(text))
 
-/** What a number can follow: APIs compare such addresses character by character. */
+/** An address that a number can follow: APIs compare such addresses character by character. */
 export const isStatusListBase = (uri: unknown): boolean =>
   isResourceIndicator(uri) && /^https?:\/\//i.test(uri) && !uri.includes('?') && !uri.endsWith('/')
 

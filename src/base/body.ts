@@ -14,7 +14,7 @@ export async function readJsonObject(ctx: Context): Promise<Record<string, unkno
   return body
 }
 
-/** What a parser of the host application has left. */
+/** The body as a parser of the host application left it. */
 export function parsedBody({ request, req }: Context): unknown {
   const parsed: unknown = Reflect.get(request, 'body') ?? Reflect.get(req, 'body')
   // Parsers of Express 4 leave an empty object when they do not read the body, because it is not of their media type.

@@ -48,7 +48,7 @@ export class AccessDenied extends Error {
   }
 }
 
-/** What an error says, and to whom. Fixed texts: neither of them repeats what a caller sent. */
+/** An error's texts, and who reads them. Fixed: neither repeats a caller's input. */
 export interface Refusal {
   readonly check: Check
   /** The `error_description`, which the client reads. */
@@ -59,7 +59,7 @@ export interface Refusal {
 type Private = Required<Pick<Refusal, 'private'>>
 type Public = Pick<Refusal, 'public'>
 
-/** What the event about an error contains. */
+/** The members of the event about an error. */
 interface Note {
   readonly check?: Check
   readonly reason: string
@@ -78,7 +78,7 @@ export const checkOf = (thrown: unknown): Check | undefined => notes.get(Object(
 export const reasonOf = (thrown: unknown): string => notes.get(Object(thrown))?.reason ?? nameOf(thrown)
 
 /**
- * What an error that was not built here is called: its code, else its class. Never its message, which may hold
+ * The name of an error that was not built here: its code, else its class. Never its message, which may hold
  * what the caller sent: a library names the headers of a token, a database the values of a row.
  */
 export function nameOf(error: unknown): string {
@@ -161,7 +161,7 @@ export const actorTokenRefused = (says: Private & { readonly check?: Check }) =>
 export const targetRefused = (says: Private) =>
   refusal(invalidTarget, { ...says, check: 'target', public: UNKNOWN_TARGET })
 
-/** What the record of an impersonation allows is no secret to an API that holds a token of it. */
+/** The limits of a record are no secret to an API that holds a token of it. */
 export const beyondRecord = (resources: readonly string[]) =>
   refusal(invalidTarget, {
     check: 'target',
@@ -176,7 +176,7 @@ export const readOnlyNotObeyed = () =>
     public: 'the impersonation is read-only, and the resource does not say that it obeys this',
   })
 
-/** What RFC 6749 §5.2 allows in an error_description. */
+/** The characters that RFC 6749 §5.2 allows in an error_description. */
 const printable = (uri: string): string => uri.replace(/[^!#-[\]-~]/gu, encodeURIComponent)
 
 /** RFC 8693 §2.1 has two ways to name a target. Which of them is offered is no secret. */
@@ -236,7 +236,7 @@ export const isStorageUnavailable = (error: unknown): error is Error =>
   error instanceof Error && checkOf(error) === 'storage'
 
 /**
- * What `impersonation.records` throws, and its routes respond with (docs/protocol.md §2.4). The message is a fixed text
+ * The error that `impersonation.records` throws and its routes send (docs/protocol.md §2.4). The message is a fixed text
  * that may be shown; the `cause`, if there is one, is for operators.
  *
  * @example
@@ -282,7 +282,7 @@ export const methodNotAllowed = () =>
 /** Whether the client reads 5xx. */
 export const isFailure = (error: unknown): boolean => recordErrorOf(error).status >= 500
 
-/** What the client reads of an error. */
+/** The part of an error that the client reads. */
 export function recordErrorOf(error: unknown): RecordError {
   if (error instanceof RecordError) return error
   const because = { private: error }

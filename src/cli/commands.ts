@@ -1,4 +1,4 @@
-/** What each command does. Returns what it prints. */
+/** The commands. Each returns the text that it prints. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../base/clock.ts'
 import { migrate } from '../sequelize/schema/migrate.ts'

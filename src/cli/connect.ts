@@ -16,14 +16,14 @@ export function connect(url: string): Sequelize {
   return new Sequelize(url.replace(/^mariadb:/, 'mysql:'), { logging: false })
 }
 
-/** What `pg` reads of a URL. */
+/** The parts of a URL that `pg` reads. */
 const OF_PG = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation']
 
 function assertServer(url: string): void {
   if (!/^(?:postgres(?:ql)?|mysql|mariadb):\/\//.test(url)) {
     throw new TypeError('DATABASE_URL must start with sqlite:, postgres://, mysql:// or mariadb://')
   }
-  // What ends a host would make a part of the password its name, which errors quote. Node prints a URL with a wrong port.
+  // A character that ends a host would make part of the password a name that errors quote. Node prints a URL with a wrong port.
   const [, user = ''] = /\/\/(.*)@/s.exec(url) ?? []
   if (/[/\\?#@\s]|%(?![\da-f]{2})/i.test(user) || !URL.canParse(url)) {
     throw new TypeError('DATABASE_URL is not a URL: in a password, percent-encode / \\ ? # @ % and spaces')

@@ -67,7 +67,7 @@ export async function assertConnected(sequelize: Sequelize): Promise<void> {
   }
 }
 
-/** What a role may not do has only a code: which right it lacks is asked for. */
+/** A right that a role lacks has only a code in the error: which one it is, is looked up. */
 export async function explain(error: unknown, sequelize: Sequelize): Promise<unknown> {
   if (isReadOnly(error)) return new Error(`${nameOf(sequelize)} can only be read`)
   if (!isRefused(error)) return error

@@ -36,7 +36,7 @@ async function withStdoutOnStderr<Value>(work: () => Promise<Value>): Promise<Va
   }
 }
 
-/** What `--version` prints. */
+/** The text that `--version` prints. */
 export const versionOf = (manifest: URL): string => String(JSON.parse(readFileSync(manifest, 'utf8')).version)
 
 /** The deployment may hold the process: a pool, a listener, an interval. */

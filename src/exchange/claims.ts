@@ -14,7 +14,7 @@ interface ClaimsRequest {
   /** The `sub` of the access token. */
   readonly sub: string
   readonly subject: Subject
-  /** What the claims function learns of the subject token. */
+  /** The claims function's view of the subject token. */
   readonly grant: CustomClaimsRequest['context']['grant']
   readonly actor?: Actor
 }

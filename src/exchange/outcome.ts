@@ -27,14 +27,14 @@ export class ReplayedSubjectToken extends Error {
   }
 }
 
-/** What a successful exchange has established. */
+/** The facts that a successful exchange has established. */
 interface Exchanged {
   readonly subject: ImpersonationSubject | ReceivedToken
   readonly actor: Actor | undefined
   readonly target: Target
   readonly draft: AccessTokenDraft
 }
-/** What the stages have established so far: members of the event of a refusal. */
+/** The facts that the stages have established so far: members of a refusal's event. */
 type Progress = Partial<{ -readonly [Name in 'subject' | 'actor' | 'target']: Exchanged[Name] }>
 
 /** Runs an exchange, and emits exactly one event about it. */
@@ -114,7 +114,7 @@ function emitRefused(
 
 const isReceived = (subject: Exchanged['subject']): subject is ReceivedToken => 'through' in subject
 
-/** What the first exchange produced ends, unless the same client may have sent its request twice. */
+/** The first exchange's token ends, unless the same client may have sent its request twice. */
 async function endFirstExchange(
   ctx: GrantContext,
   service: Service,

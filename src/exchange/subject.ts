@@ -11,7 +11,7 @@ import type { Settings } from '../provider/settings.ts'
 import { subsOf } from '../tokens/act.ts'
 import type { ActClaim, ActingParty, SubjectToken } from '../tokens/subject-token.ts'
 
-/** Whose token is exchanged, whatever its kind. */
+/** The person whose token is exchanged, whatever its kind. */
 export interface Subject {
   /** Account id, never pairwise. */
   readonly userId: string

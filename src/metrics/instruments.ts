@@ -3,10 +3,10 @@ import type { Counter, Histogram, MeterProvider } from '@opentelemetry/api'
 import { BEGINNINGS } from './series.ts'
 import { observe } from './sources.ts'
 
-/** What requests write to. */
+/** The instruments that requests write to. */
 export type Instruments = ReturnType<typeof createInstruments>
 
-/** Those that the semantic conventions recommend for the duration of HTTP requests. */
+/** The boundaries that the semantic conventions recommend for the duration of HTTP requests. */
 const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 export function createInstruments(provider: MeterProvider) {

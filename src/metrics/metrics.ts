@@ -1,4 +1,4 @@
-/** What requests report, to the SDK of OpenTelemetry that the application has registered. Without one, to no one. */
+/** Reports of requests to the OpenTelemetry SDK that the application has registered. Without one, nothing is measured. */
 import type { MeterProvider } from '@opentelemetry/api'
 import { type CallbackName, isFailure } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
@@ -39,7 +39,7 @@ export function beginMetrics(provider: object, source: Source): void {
   else isLate = true
 }
 
-/** What an SDK throws changes no answer, and keeps no event back. */
+/** An SDK's error changes no answer, and keeps no event back. */
 function report(to: (instruments: Instruments) => void): void {
   try {
     const instruments = current()

@@ -3,16 +3,16 @@ import type { Attributes } from '@opentelemetry/api'
 import type { CallbackName, Check } from '../base/errors.ts'
 import type { AccessTokenEnd, ImpersonationFailed } from '../events.ts'
 
-/** What kind of exchange: of a subject token for an access token or a session, or by an API that received a token. */
+/** The kind of exchange: of a subject token for an access token or a session, or by an API that received a token. */
 export type Kind = 'impersonation' | 'onBehalfOf' | 'session'
-/** What is measured besides exchanges. */
+/** The measurements besides exchanges. */
 export type Operation = 'issue' | 'stop' | 'list' | 'status_list'
 /** `refused`: 4xx, by a rule or a policy. `failed`: 5xx. */
 export type Outcome = 'done' | 'refused' | 'failed'
 /** How a call of the deployment's function ended. */
 export type Ending = 'returned' | 'denied' | 'failed' | 'too_late'
 
-/** What came of telling an application that a session has ended. `failed` is an attempt, after which there is another one. */
+/** The outcome of telling an application that a session has ended. `failed` is an attempt, after which there is another one. */
 export type Logout = 'confirmed' | 'failed' | 'gave_up' | 'unsupported'
 
 const logouts: readonly Logout[] = ['confirmed', 'failed', 'gave_up', 'unsupported']

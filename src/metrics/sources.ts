@@ -1,10 +1,10 @@
-/** What is read when a reader of metrics asks, and costs requests nothing. */
+/** Observable metrics: they are read when a reader asks, and cost requests nothing. */
 import type { Meter } from '@opentelemetry/api'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import type { StoreMeasures } from '../tokens/store.ts'
 import { attributes } from './series.ts'
 
-/** What one provider of this process can be asked for. */
+/** The readings that one provider of this process offers. */
 export interface Source {
   /** Absent where the store counts nothing. */
   measures(): StoreMeasures | undefined

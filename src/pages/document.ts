@@ -29,7 +29,7 @@ export const DESIGN = ['design', 'base']
   .map((name) => readAsset(new URL(`./${name}.css`, import.meta.url)))
   .join('')
 
-/** What pages of one kind have in common. */
+/** The parts that pages of one kind share. */
 export function documentsOf({ style, script }: Parts) {
   const policy = [
     "default-src 'none'",

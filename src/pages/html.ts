@@ -24,7 +24,7 @@ export class Html {
 
   /** An element whose content browsers do not decode. Only for constants of this package. */
   static constant(this: void, element: 'style' | 'script', text: string): Html {
-    // As a module, a script shares no name with others.
+    // The script is a module, which shares no name with others.
     const type = element === 'script' ? ' type="module"' : ''
     return new Html(`<${element}${type}>${text}</${element}>`)
   }

@@ -10,7 +10,7 @@ export interface Lookup {
   findAccount(name: string): Promise<Account | undefined>
   /** Reports a failure to the operator that does not fail the request. */
   report(error: unknown): void
-  /** What the request calls itself, if there is one and it does. */
+  /** The request's own id, if there is a request and it has one. */
   readonly request?: string | undefined
 }
 

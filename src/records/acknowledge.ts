@@ -5,7 +5,7 @@ import { isAlarming, isUnacknowledged } from '../tokens/subject-token.ts'
 import { assertKnown, mustBe, parseName, parseText, required } from './fields.ts'
 import { findToken, recordNotFound } from './record.ts'
 
-/** What someone says of the alarms of a record, each member checked (protocol.md §2.2). */
+/** An acknowledgement of a record's alarms, each member checked (protocol.md §2.2). */
 interface AcknowledgementRequest {
   /** Who has looked into it, and what they found: the caller's words. */
   readonly by: string
@@ -26,7 +26,7 @@ export async function acknowledgeSubjectToken(
   if (replayedAt !== undefined && replayedAt !== (token.replay?.at ?? null))
     throw conflict('replayedAt is not the replay of the subject token')
   if (!isUnacknowledged(token)) return
-  // What was read decides: a replay that comes meanwhile is not covered.
+  // The record as it was read decides: a replay that comes meanwhile is not covered.
   const coversReplay = token.replay !== undefined
   await service.store.acknowledge(token, { at: epochTime(), by, note, coversReplay })
 }

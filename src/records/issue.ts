@@ -52,7 +52,7 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
     id,
     issuer: provider.issuer,
     purpose: use,
-    // What findAccount returns, not what was asked for: an alias must not become a `sub`.
+    // The id that findAccount returns, not the requested one: an alias must not become a `sub`.
     userId: account.accountId,
     createdBy: caller.id,
     createdAt,
@@ -77,7 +77,7 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
   return { subjectToken, record }
 }
 
-/** What is stored and comes from the deployment. The store would fail over it each time. */
+/** The values come from the deployment: with a bad one, the store would fail each time. */
 function assertStorable({ id }: Caller, { accountId }: Account): void {
   if (!isStorableName(accountId)) {
     throw misconfigured({
@@ -142,7 +142,7 @@ async function assertIssuanceAllowed(
   }
 }
 
-/** What a subject token is to be, each member checked (protocol.md §2.1). */
+/** A request for a subject token, each member checked (protocol.md §2.1). */
 interface IssueRequest {
   readonly userId: string
   readonly context: JsonObject
@@ -215,7 +215,7 @@ const actsAsSelf = () => invalidRequest({ field: 'actorId', public: 'actorId mus
 function parseContext(value: unknown): JsonObject {
   if (isContext(value)) {
     const text = JSON.stringify(value)
-    // What was measured is what the policy sees and the store gets: the caller may change its own object meanwhile.
+    // The policy and the store get the copy that was measured: the caller may change its own object meanwhile.
     const copy: unknown = JSON.parse(text)
     if (Buffer.byteLength(text) <= MAX_CONTEXT_BYTES && isContext(copy)) return copy
   }

@@ -20,7 +20,7 @@ import {
 } from '../tokens/subject-token.ts'
 
 /**
- * What is known of one impersonation, from its subject token to its end (docs/protocol.md §2.2). Ids of people are account
+ * One impersonation, from its subject token to its end (docs/protocol.md §2.2). Ids of people are account
  * ids, and times are seconds since the epoch. It holds no token.
  */
 export interface SubjectTokenRecord {
@@ -45,9 +45,9 @@ export interface SubjectTokenRecord {
   readonly resource?: string | readonly string[]
   /** The constraint before the use; then what was granted, if anything was. */
   readonly scope?: string
-  /** What comes of it changes nothing. */
+  /** The tokens and the session that come of it change nothing. */
   readonly readOnly?: true
-  /** What the subject token allowed, where that is not what was granted. */
+  /** The scope that the subject token allowed, where another one was granted. */
   readonly ceiling?: Pick<SubjectToken, 'resource' | 'scope'>
   readonly createdAt: Seconds
   /** When the subject token expires. */
@@ -61,14 +61,14 @@ export interface SubjectTokenRecord {
   readonly replay?: Replay
   /** Who has looked into its alarms, oldest first. */
   readonly acknowledged?: readonly Omit<Acknowledgement, 'coversReplay'>[]
-  /** What the exchange produced. */
+  /** The access token that the exchange produced. */
   readonly accessToken?: {
     readonly format: Exclude<AccessTokenFormat, 'session'>
     /** The id of a JWT; that of an opaque token is its value. */
     readonly jti?: string
     readonly expiresAt: Seconds
   }
-  /** What a sign-in produced, in place of `accessToken`. */
+  /** The session that a sign-in opened, in place of `accessToken`. */
   readonly session?: SessionUse & {
     /** The latest end; a stop does not change it. */
     readonly endsAt: Seconds

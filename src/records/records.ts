@@ -1,4 +1,4 @@
-/** What the management API does, without HTTP: for pages and jobs of the host. */
+/** The operations of the management API, without HTTP: for pages and jobs of the host. */
 import type { Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { invalidRequest, recordErrorOf } from '../base/errors.ts'
@@ -35,7 +35,7 @@ export interface RecordRequest {
   readonly resource?: string | readonly string[]
   /** No scope outside this list is granted; separated by spaces. Default: no limit. */
   readonly scope?: string
-  /** What comes of it changes nothing. Default: the option `readOnly`. */
+  /** The tokens and the session that come of it change nothing. Default: the option `readOnly`. */
   readonly readOnly?: boolean
   /** Life in seconds, 1 … `maxSubjectTokenTTL`. Default `subjectTokenTTL`. */
   readonly expiresIn?: Seconds
@@ -55,7 +55,7 @@ export interface IssuedRecord {
   readonly expiresIn: Seconds
 }
 
-/** What to stop, in whose name and why. Your words, which nothing verifies. */
+/** A stop: which impersonations, in whose name and why. Nothing verifies your words. */
 export interface StopRequest {
   readonly id: string
   /** The person in whose name it is stopped: 1 to 255 characters. */
@@ -85,7 +85,7 @@ export interface AcknowledgeRequest {
 }
 
 /**
- * What the management API does, in process: with its checks, its policy, its events and its answers (docs/protocol.md §2),
+ * The operations of the management API, in process: with its checks, its policy, its events and its answers (docs/protocol.md §2),
  * and without a request, an access token and scopes. Code that calls it may do all of it.
  *
  * Each function rejects with a `RecordError` for what the management API refuses, with a `TypeError` before `attach`, and
@@ -133,7 +133,7 @@ export interface Records {
   acknowledge(request: AcknowledgeRequest): Promise<void>
 }
 
-/** What calls of one origin have in common: those of the host, or those of the console. */
+/** The parts that calls of one origin share: the host's, or the console's. */
 interface CallOrigin {
   /** How a stop came about that names no other cause. */
   readonly revocation: Revocation

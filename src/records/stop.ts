@@ -15,7 +15,7 @@ import { findToken, recordNotFound } from './record.ts'
 /** How many impersonations a call has stopped: none when it is repeated, and those that an earlier one left unfinished. */
 export interface Stopped {
   readonly revoked: number
-  /** Those of them that nothing could end. Absent if there are none. */
+  /** How many of them nothing could end. Absent if there are none. */
   readonly kept?: number
 }
 
@@ -84,7 +84,7 @@ interface Call {
 }
 
 interface Outcome {
-  /** What was ended and reported by this request. */
+  /** The tokens that this request ended and reported. */
   readonly told: readonly RevokedToken[]
   /** They keep nothing else alive. */
   readonly failures: readonly unknown[]
@@ -169,7 +169,7 @@ function payloadOf(token: RevokedToken, { now, request }: Call): SubjectTokenRev
   }
 }
 
-/** Whose tokens a kill switch may revoke. */
+/** The names by which a kill switch finds tokens. */
 export const KILLED_BY = ['userId', 'actorId', 'createdBy'] as const
 
 /** One record, or those of a kill switch, and who stops it and why, as the caller says (protocol.md §2.2). */

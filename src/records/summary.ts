@@ -65,7 +65,7 @@ function memoryOf(store: SubjectTokenStore) {
   return known
 }
 
-/** What leaves is decided here. */
+/** The members that leave are chosen here. */
 const COUNTS = ['issued', 'exchanged', 'withoutActor', 'revoked', 'ended', 'replayed'] as const
 
 const countsBy = (count: (name: keyof SubjectTokenCounts) => number) =>

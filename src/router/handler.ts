@@ -17,14 +17,14 @@ export type NodeHandler = (
   next?: (error?: unknown) => void,
 ) => void
 
-/** What to serve, and where. */
+/** The routes to serve, and where. */
 interface Routes {
   readonly provider: Provider
   /** The prefix of the paths. */
   readonly prefix: string
   /** Whether a path is one of them. */
   readonly owns: (path: string) => boolean
-  /** Those that are served at the path as the client sent it, and at no other, wherever the host has mounted them. */
+  /** The paths that are served only as the client sent them, wherever the host has mounted them. */
   readonly asSent?: readonly string[]
   /** Turns an error into a response. */
   readonly respond: Middleware
@@ -55,7 +55,7 @@ export function createHandler(routes: Routes): NodeHandler {
   }
 }
 
-/** What the deployment sets on the provider, at any time, to say how requests reach it. */
+/** The settings of the provider, changed at any time, that say how requests reach it. */
 const PROVIDERS_SETTINGS = ['keys', 'proxy', 'proxyIpHeader', 'maxIpsCount', 'subdomainOffset']
 
 function applicationFor(routes: Routes): Koa {

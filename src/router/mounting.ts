@@ -3,7 +3,7 @@ import { isPlainObject, refuseUnknown } from '../base/json.ts'
 /** Where the host application mounts the routes. */
 export interface Mounting {
   /**
-   * What comes before `/subject-tokens`: `/` and a segment, any number of times, or `''` for the root. Matched
+   * The prefix before `/subject-tokens`: `/` and a segment, any number of times, or `''` for the root. Matched
    * literally and case-sensitively; it does not change what tokens are bound to (`managementResource`).
    * Default `/api`.
    */

@@ -30,12 +30,12 @@ export function mintToken(id: string, purpose: SubjectTokenPurpose = 'exchange')
   return `${PREFIXES[purpose]}${selector}${randomBytes(32).toString('base64url')}` as SubjectTokenText
 }
 
-/** What the text of a subject token says, before anything is looked up. */
+/** The content of a subject token's text, before anything is looked up. */
 export interface ReadToken {
   /** The id of the record that it names. */
   readonly id: string
   readonly hash: TokenHash
-  /** What it is for by its form. For anything else it is malformed. */
+  /** The purpose that its form says. For any other it is malformed. */
   readonly purpose: SubjectTokenPurpose
 }
 

@@ -45,7 +45,7 @@ export interface SubjectTokenFilter {
   readonly createdBefore?: Seconds
 }
 
-/** Whose tokens a kill switch revokes: of a user, of an actor, or of the backend that requested them. */
+/** The name by which a kill switch finds tokens: a user, an actor, or the backend that requested them. */
 export type KillFilter =
   | { readonly userId: string }
   | { readonly actorId: string }
@@ -176,10 +176,10 @@ export interface SubjectTokenStore {
    */
   ready?(): Promise<void>
 
-  /** What the option `sessions` needs: without it, that option cannot be switched on. */
+  /** The methods that the option `sessions` needs: without them, it cannot be switched on. */
   readonly sessions?: SessionStore
 
-  /** What the store has counted since the process began, for metrics. Returns at once. A store may leave it out. */
+  /** The store's counts since the process began, for metrics. Returns at once. A store may leave it out. */
   measures?(): StoreMeasures
 }
 
@@ -205,7 +205,7 @@ export class StoreFailure extends Error {
   override readonly name: string = 'StoreFailure'
   /** `false`: nothing was written, for certain. Default: no one knows. */
   readonly tookEffect?: false
-  /** What operators should do: a fixed text, with nothing of the request, that events quote. Default: none. */
+  /** Advice to operators: a fixed text, with nothing of the request, that events quote. Default: none. */
   readonly forOperators?: string
   constructor(
     message: string,
@@ -293,7 +293,7 @@ export interface DueSession {
   readonly actorId?: string
   /** The application. */
   readonly clientId: string
-  /** As issued. */
+  /** The token as issued. */
   readonly readOnly?: true
   readonly mark: Seconds
   /** When it ends at the latest. */
@@ -305,11 +305,11 @@ export interface DueSession {
   readonly revokedAt?: Seconds
 }
 
-/** What came of an attempt to end a session. */
+/** The outcome of an attempt to end a session. */
 export interface SessionOutcome {
   /** When the application is told again; `null`: everything has been done, and the session is no longer open. */
   readonly mark: Seconds | null
-  /** What the application has said. Absent: it has said nothing that ends the attempts. */
+  /** The application's answer. Absent: it has given none that ends the attempts. */
   readonly logout?: 'confirmed' | 'gaveUp'
   /** The time of that: the record's `logoutAt`. */
   readonly at: Seconds

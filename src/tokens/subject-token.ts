@@ -21,13 +21,13 @@ export interface ActClaim {
 export type ActingParty = ActClaim & { readonly clientId?: string }
 
 /**
- * What a subject token was used for. A JWT lives until its `exp`; an opaque access token can be ended. `session`: no access
+ * The use of a subject token. A JWT lives until its `exp`; an opaque access token can be ended. `session`: no access
  * token, but a sign-in to an application.
  */
 export type AccessTokenFormat = 'jwt' | 'opaque' | 'session'
 
 /**
- * What the application of a session has said to its end. `pending`: it was not asked yet, or has not answered as it must.
+ * The application's answer to the end of a session. `pending`: it was not asked yet, or has not answered as it must.
  * `confirmed`: it has ended its own session, too. `gaveUp`: it has not confirmed within an hour. `unsupported`: it has no
  * Back-Channel Logout, so that its own session may outlive the end.
  */
@@ -41,7 +41,7 @@ export interface SubjectToken {
   readonly purpose: SubjectTokenPurpose
   /** The account to impersonate: the `accountId` that `findAccount` returned. */
   readonly userId: string
-  /** What the backend sent along; `getCustomJwtClaims` receives it unchanged. */
+  /** The backend's own data; `getCustomJwtClaims` receives it unchanged. */
   readonly context: JsonObject
   /** The machine-to-machine client that requested it. */
   readonly createdBy: string
@@ -153,7 +153,7 @@ export interface Acknowledgement {
   readonly coversReplay: boolean
 }
 
-/** What is known of a subject token before it is stored: the store assigns its status index. */
+/** A subject token before it is stored: the store assigns its status index. */
 export type SubjectTokenDraft = Omit<
   SubjectToken,
   'statusIndex' | 'use' | 'revokedAt' | 'revocation' | 'replay' | 'acknowledged'
@@ -164,7 +164,7 @@ export interface NewSubjectToken extends SubjectTokenDraft {
   readonly tokenHash: TokenHash
 }
 
-/** What the record tells of an access token, or of a session. */
+/** The record's view of an access token, or of a session. */
 export interface IssuedAccessToken {
   readonly format: AccessTokenFormat
   /** The end of a session at the latest; a stop does not change it. */
@@ -173,7 +173,7 @@ export interface IssuedAccessToken {
   readonly kept?: true
 }
 
-/** What became of a session beyond its end. */
+/** The fate of a session beyond its end. */
 export interface SessionUse {
   readonly logout: SessionLogout
   /** When the application confirmed, or when that was given up. */
@@ -207,7 +207,7 @@ export const jtiOf = ({
 
 type JtiSource = Pick<SubjectTokenUse, 'accessToken'>
 
-/** What decides whether a record can still be used, and stopped. */
+/** The members that decide whether a record can still be used, and stopped. */
 interface Life {
   readonly expiresAt: Seconds
   readonly revokedAt?: Seconds | undefined

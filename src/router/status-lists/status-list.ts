@@ -47,11 +47,11 @@ export function statusListOf(publication: Publication): (stopped: Stopped) => Pr
   return async (stopped) => {
     const list = stopped.list(publication.number)
     const current = () => (last && isCurrent(last, list, stopped.asOf, publication) ? last : undefined)
-    // What is being signed may have begun before the last stop.
+    // A list that is being signed may have begun before the last stop.
     if (!current() && signing) await signing.catch(() => {})
     const known = current()
     if (known) return known
-    // What begins now serves in any case: otherwise a slow key could keep a reader waiting without end.
+    // A list that begins now serves in any case: otherwise a slow key could keep a reader waiting without end.
     signing ??= start(list, stopped.asOf)
     return signing
   }

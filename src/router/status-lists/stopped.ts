@@ -1,4 +1,4 @@
-/** What this process remembers of tokens that were stopped. */
+/** This process's memory of tokens that were stopped. */
 import { epochTime, onceASecond, type Seconds } from '../../base/clock.ts'
 import type { SubjectTokenStore } from '../../tokens/store.ts'
 import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subject-token.ts'
@@ -11,7 +11,7 @@ export interface StoppedList {
   readonly version: number
 }
 
-/** What was stopped, as of a time: a stop after it may be missing. */
+/** The stopped tokens as of a time: a later stop may be missing. */
 export interface Stopped {
   readonly asOf: Seconds
   list(list: number): StoppedList
