@@ -76,7 +76,7 @@ function refuseSchema(sequelize: Sequelize): void {
   }
 }
 
-/** By the time limit of their statements. */
+/** Databases by the time limit of their statements. */
 const opened = new WeakMap<Sequelize, Map<Seconds, Database>>()
 
 /** The one `Database` of a Sequelize with this time limit. @throws {TypeError} for a dialect without a driver. */
@@ -88,7 +88,7 @@ export function databaseOf(sequelize: Sequelize, timeout = TIMEOUT): Database {
   return database
 }
 
-/** What storage may take unless a store is told otherwise. */
+/** The time that storage may take unless a store is told otherwise. */
 export const TIMEOUT: Seconds = 10
 /** A write may wait for a connection, and then for the database: status lists look back for two minutes. */
 const LONGEST: Seconds = 30

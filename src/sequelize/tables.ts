@@ -1,6 +1,6 @@
 /** Every table once: its columns, its keys, what its indexes serve, and what the role of the servers may do with it. */
 
-/** What a column holds. */
+/** The kind of a column's values. */
 export type Kind =
   /** Sixteen bytes: an id of our own, which sorts by time, or a random name. */
   | 'id'
@@ -33,37 +33,37 @@ export interface Table {
   /** Its rows lie in the order of the key, where the database has a choice. */
   readonly byKey?: true
   readonly indexes: readonly Index[]
-  /** What the role of the servers does with its rows, the purge included. */
+  /** The statements that the servers' role runs on its rows, the purge included. */
   readonly rights: readonly Right[]
-  /** What tells when a row was written, in seconds. */
+  /** An expression for when a row was written, in seconds. */
   readonly written?: string
 }
 
 export type Right = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'
 
 export interface Index {
-  /** What follows the name of the table in its own. */
+  /** The end of its name, after the table's. */
   readonly name: string
   readonly columns: readonly string[]
   /** A column without which a row is left out, where the database has such indexes. */
   readonly unless?: string | undefined
 }
 
-/** By a name, then by the key: a page of a list is found in the index alone, whatever share of the table a name has. */
+/** An index by a name, then by the key: a page of a list is found in it alone, whatever share of the table a name has. */
 const byName = (name: string, id: string, unless?: string): Index => ({
   name,
   columns: [name, 'issuer', id],
   unless,
 })
 
-/** By a time. Only keys begin with the issuer: a planner without statistics would take another such index for one. */
+/** An index by a time. Only keys begin with the issuer: a planner without statistics would take another such index for one. */
 const byTime = (name: string, unless?: string): Index => ({
   name,
   columns: [name, 'issuer'],
   unless,
 })
 
-/** As issued. Never updated. The widest columns of whole numbers come first, so that rows have no gaps. */
+/** Tokens as issued. Never updated. The widest columns of whole numbers come first, so that rows have no gaps. */
 export const TOKENS = {
   name: 'subject_tokens',
   columns: {
@@ -122,17 +122,17 @@ export const USES = {
     client_id: 'name?',
     /** Absent: the actor of the constraint. Empty: no actor. */
     actor_id: 'name?',
-    /** What else is known of the actor, as JSON: further links of the chain, and the client of the actor token. */
+    /** Further facts about the actor, as JSON: more links of the chain, and the client of the actor token. */
     actor: 'text?',
     /** Only with further links: names their rows in `subject_token_actors`. */
     chain: 'id?',
     resource: 'text?',
     scope: 'text?',
-    /** Of an opaque access token, or of a session, and of no other. */
+    /** The Grant of an opaque access token or of a session; no other use has one. */
     grant_id: 'ascii?',
-    /** Of a session that is open: when it is to be ended, or its end is to be told again. */
+    /** For an open session: when it is to be ended, or its end is to be told again. */
     session_due: 'big?',
-    /** Of every session, and of no other use. What its application said to the end: one of `LOGOUTS`. */
+    /** For every session, and no other use: its application's answer to the end, one of `LOGOUTS`. */
     session_logout: 'small?',
     /** When it confirmed, or that was given up. */
     session_logout_at: 'big?',
@@ -148,17 +148,17 @@ export const USES = {
   rights: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'],
 } as const satisfies Table
 
-/** As numbers: a planner without statistics takes rows with texts for wide, and tables for small. */
+/** Stored as numbers: a planner without statistics takes rows with texts for wide, and tables for small. */
 export const LOGOUTS = { pending: 1, confirmed: 2, gaveUp: 3, unsupported: 4 } as const
 
-/** What was stopped, or used again. */
+/** Tokens that were stopped, or used again. */
 export const STOPS = {
   name: 'subject_token_stops',
   columns: {
     /** Absent where there is only a replay. */
     stopped_at: 'big?',
     replayed_at: 'big?',
-    /** Of the token, and when its access token expires, so that status lists read this table alone. */
+    /** The token's index, and when its access token expires, so that status lists read this table alone. */
     number: 'big',
     /** Absent: it was not spent when it was stopped. */
     ends: 'big?',
@@ -169,7 +169,7 @@ export const STOPS = {
     /** 1 where there is a replay. */
     replayed: 'small?',
     cause: 'ascii?',
-    /** What else is known of the stop, as JSON. */
+    /** Further facts about the stop, as JSON. */
     revocation: 'text?',
     replayed_by: 'name?',
     replayed_account: 'name?',
@@ -267,13 +267,13 @@ export const MODELS = {
  */
 export const GRACE = 60
 
-/** What belongs to a token. */
+/** The tables whose rows belong to a token. */
 export const PARTS: readonly Table[] = [USES, STOPS, ACTORS, ACKNOWLEDGEMENTS]
 
-/** Those of the store of subject tokens. */
+/** The tables of the store of subject tokens. */
 export const TOKEN_TABLES: readonly Table[] = [TOKENS, ...PARTS, ISSUERS]
 
-/** Those with which the servers work. */
+/** The tables with which the servers work. */
 export const SERVED: readonly Table[] = [...TOKEN_TABLES, STEPS, MODELS]
 
 export const columnsOf = <Name extends string>(table: {
@@ -289,7 +289,7 @@ const shown = <Name extends string>(
 /** For people with a client of the database. No code of ours reads it. */
 export const RECORDS_VIEW = {
   name: 'subject_token_records',
-  /** Of each column: its kind, the expression, and its name. */
+  /** Each column's kind, expression and name. */
   columns: [
     ...shown('t', TOKENS, ['number', 'id']),
     ...shown('i', ISSUERS, ['issuer']),

@@ -3,11 +3,11 @@
  * Knows neither SQL nor connections.
  */
 export interface BatchOptions<Kind, Call> {
-  /** The same for calls that may share a run. Asked for each call: what is at hand, not what must be built. */
+  /** A key that calls share if they may share a run. Read for each call, so it must be at hand, not built. */
   readonly keyOf: (kind: Kind) => unknown
   /** How many calls one run takes at most. */
   readonly most: (kind: Kind) => number
-  /** The same order in every process, so that no two batches wait for each other's rows. */
+  /** An order that is the same in every process, so that no two batches wait for each other's rows. */
   readonly compare: (one: Call, other: Call) => number
   /** Whether a batch that failed was rolled back or refused as a whole, so that each call may run alone. */
   readonly maySplit: (error: unknown) => boolean

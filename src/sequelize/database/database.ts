@@ -47,7 +47,7 @@ export function createDatabase(sequelize: Sequelize, driver: Driver, timeout: Se
     const result = await repeat(driver, () => how(statement), readsFor)
     if (result.rows.length > 0 || result.affected > 0) return result
     const { sql, rare = false, intent } = statement.text
-    // What found its key taken has seen all that there is to see.
+    // A statement that found its key taken has seen all that there is to see.
     if (intent?.to === 'claim') return result
     const complete = await inSync(sql)
     if (complete === undefined) return result

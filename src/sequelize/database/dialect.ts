@@ -1,4 +1,4 @@
-/** What spells SQL for a database. Everything known of one database lies in the folder of its name. */
+/** The spelling of SQL for a database. Everything known of one database lies in the folder of its name. */
 import type { Sequelize } from 'sequelize'
 import type { Kind } from '../tables.ts'
 import type { Bound, Insertion } from './text.ts'
@@ -57,7 +57,7 @@ export interface Dialect {
   dropIndex?(name: string): string
   /** Runs a change, which gives way when it has waited a second for a lock. Rejects with what the database says. */
   change(sequelize: Sequelize, sql: string): Promise<void>
-  /** The same for a database administrator to run. */
+  /** The statement as a database administrator runs it. */
   printed(sql: string): string
   /** Whether a change failed because of what others do at this moment. */
   isInTheWay(error: unknown): boolean
@@ -65,7 +65,7 @@ export interface Dialect {
   blockers?(table: string): string
 
   /**
-   * What there is of these tables. Of each column its `name`, such as `column subject_tokens.open`, `shape`, its type as in
+   * The existing parts of these tables: for each column its `name`, such as `column subject_tokens.open`, `shape`, its type as in
    * `types` and `NOT NULL`, and the name of the table as `also`. Of each index `name`, `shape`, the columns and rows that it
    * is on or why it is invalid, and as `also` what it makes a key, if no two rows share an entry: `key (…) of …`.
    */
@@ -89,7 +89,7 @@ export interface Ids {
 
 interface Move {
   readonly sql: string
-  /** What the role needs for it. */
+  /** The rights that the role needs for it. */
   readonly right: string
   /** Finds a row if the role has that right. */
   readonly mayMove: string
@@ -130,10 +130,10 @@ export interface Walk {
   readonly index?: string
   /** Absent: all rows of the issuer. */
   readonly column?: string
-  /** Of the column, in SQL. Absent: a name, `$4`. */
+  /** The column's value, in SQL. Absent: a name, `$4`. */
   readonly value?: string
   readonly where?: string
-  /** What is read of each row besides. */
+  /** Further expressions that are read of each row. */
   readonly columns?: string
 }
 

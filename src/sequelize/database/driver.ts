@@ -1,4 +1,4 @@
-/** What a database must provide, and what became of a statement that failed, as its driver judges. */
+/** The functions that a database must provide, and a driver's judgement of a statement that failed. */
 import type { Dialect } from './dialect.ts'
 import type { Binding, Result, Row, Text } from './text.ts'
 
@@ -15,16 +15,16 @@ export interface Driver {
   fateOf(error: unknown): Fate
   /** Changes what a new connection is made with. Absent where there is nothing to change. */
   beforeConnect?(config: object): void
-  /** What makes a client in the library that Sequelize loads. Absent where a client emits no errors by itself. */
+  /** The factory of clients in the library that Sequelize loads. Absent where a client emits no errors by itself. */
   readonly makesClients?: string
   /** Closes a connection without waiting for the server, which may be gone. Absent where there is none. */
   destroy?(connection: object): void
   /** Whether a statement failed because a table or a column of ours is missing. */
   isSchemaBehind(error: unknown): boolean
-  /** What operators can do about an error that the server's settings cause: a fixed text. */
+  /** Advice to operators about an error that the server's settings cause: a fixed text. */
   adviceOn?(error: unknown): string | undefined
   /**
-   * The same statement, made to wait until everything committed on other nodes is visible. `undefined` if this
+   * A statement made to wait until everything committed on other nodes is visible. `undefined` if this
    * server has no other nodes; absent for databases that never have any.
    */
   inSync?(sql: string, find: (sql: string) => Promise<readonly Row[]>): Promise<string | undefined>

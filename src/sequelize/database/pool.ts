@@ -54,7 +54,7 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds, t
   }
 }
 
-/** What the statements of one database have counted since the process began. Read at any time, by what measures. */
+/** Counts of one database's statements since the process began. Metrics read them at any time. */
 export interface Tally extends StoreMeasures {
   readonly failures: Record<Fate, number>
   waits: number

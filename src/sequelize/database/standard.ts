@@ -77,11 +77,11 @@ export const indexOn = ({ name, table, columns, rows }: Index): string =>
 /** Names of our own, as a list. */
 export const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ')
 
-/** What an index is that was not finished, and one that is not yet. */
+/** The shape of an index that was not finished, and of one that is being made. */
 export const UNFINISHED = 'invalid, because it was not finished'
 export const BEING_MADE = 'invalid, because it is being made'
 
-/** Of statements that run often: the text, and the parameter at each `?`. */
+/** Statements that run often: the text, and the parameter at each `?`. */
 const known = new Map<string, readonly [text: string, order: readonly number[]]>()
 
 /** For drivers without `$1`: the text with `?` instead, and the values in the order in which they appear in it. */

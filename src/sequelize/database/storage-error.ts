@@ -8,7 +8,7 @@ import { AFTER, codeOf, type Driver, Failure, fateOf } from './driver.ts'
  */
 export class StorageError extends StoreFailure {
   override readonly name = 'StorageError'
-  /** What the database or the driver calls it, else the class of the error. */
+  /** The database's or the driver's code, else the class of the error. */
   readonly code?: string
   constructor(message: string, { code, forOperators, tookEffect }: Details = {}) {
     super(message, { forOperators, tookEffect })
@@ -31,7 +31,7 @@ export const SCHEMA_IS_BEHIND =
 export const failedFor = (reason: string, details: Omit<Details, 'forOperators'> = {}): StorageError =>
   new StorageError(`storage failed: ${reason}`, { ...details, forOperators: reason })
 
-/** What is told about a statement that failed. */
+/** The facts about a statement that failed. */
 export function storageError(
   failure: unknown,
   { isSchemaBehind, adviceOn }: Pick<Driver, 'isSchemaBehind' | 'adviceOn'>,

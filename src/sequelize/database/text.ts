@@ -16,11 +16,11 @@ export interface Text {
   readonly sql: string
   /** It runs so seldom that the server need not keep it prepared. */
   readonly rare?: boolean
-  /** What it says about one row, for databases that say it about several rows in one statement. */
+  /** Its meaning for one row, for databases that serve several rows by one statement. */
   readonly intent?: Intent
 }
 
-/** What is wanted of one row. */
+/** The meaning of a statement for one row. */
 export type Intent = Find | Insertion
 
 /** Values are bound in the order of `key`, `equal`. */
@@ -28,7 +28,7 @@ export interface Find {
   readonly to: 'find'
   /** And its alias, if it has one: `subject_tokens t`. */
   readonly table: string
-  /** What of other tables belongs to the row: `LEFT JOIN … ON …`. */
+  /** The other tables' part of the row: `LEFT JOIN … ON …`. */
   readonly join?: string
   readonly columns: string
   /** Unique among the rows that have the further values. */

@@ -69,7 +69,7 @@ const ROW: Upsert = {
   table: MODELS.name,
   columns: columnsOf(MODELS),
   key: MODELS.key,
-  // What was consumed stays consumed: a late save of the same model must not revive it.
+  // A consumed model stays consumed: a late save of it must not revive it.
   kept: ['consumed_at'],
 }
 
@@ -168,7 +168,7 @@ class SequelizeAdapter implements Adapter {
     const { database, model } = this.#place
     // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
     if ((await database.writeAlone({ sql: CONSUME }, [...this.#where(id), epochTime()])) === 1) return
-    // As the provider does with a second use it sees in time.
+    // The provider does the same with a second use that it sees in time.
     const row = await database.findRow({ sql: GRANT_OF }, this.#where(id))
     const grantId = optionalText(row?.grant_id ?? null)
     if (grantId !== undefined) await this.#endGrant(grantId)

@@ -46,7 +46,7 @@ export function leaseOf(sequelize: Sequelize, database: Database) {
     take,
     /** Runs `work`, and renews the lease meanwhile. */
     during<Value>(work: () => Promise<Value>): Promise<Value> {
-      // What fails here is noticed before the next statement.
+      // A failure here is noticed before the next statement.
       const renewal = setInterval(() => void take().catch(() => {}), (life / 3) * 1000)
       return work().finally(() => clearInterval(renewal))
     },

@@ -11,7 +11,7 @@ import { isReadOnly, isRefused } from './rights.ts'
 import { assertEntitled, look, THIS_VERSION, unsound, type Version } from './sound.ts'
 import type { Statement } from './steps.ts'
 
-/** What `migrate` can be told. */
+/** The options of `migrate`. */
 export interface MigrateOptions {
   /** Called once, with a sentence, if `migrate` has to wait for another process. Default: Sequelize's `logging`. */
   readonly onWait?: (reason: string) => void
@@ -89,7 +89,7 @@ export async function migrateTo(
     if (times > attempts)
       throw new Error(`${next.makes} is missing after ${attempts} attempts to make it: ${RENAMED}`)
     try {
-      // What is left of an index that was not finished.
+      // The remains of an index that was not finished.
       if (is !== undefined && dialect.dropIndex)
         await dialect.change(sequelize, dialect.dropIndex(next.makes.replace('index ', '')))
       await dialect.change(sequelize, next.sql)

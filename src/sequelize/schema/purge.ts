@@ -94,7 +94,7 @@ async function* purgeTokens(
 ): AsyncGenerator<number> {
   const { dialect } = database
   const below = dialect.bindId(earliestId(until))
-  // Of a purge that was interrupted: no token of that age is left.
+  // Left by an interrupted purge: no token of that age is left.
   const oldest = dialect.bindId(earliestId(until - 2 * LONGEST_LIFE))
   for (let from = dialect.bindId(NONE); ; ) {
     const found = await oldestTokens(database, issuer, from, below)
@@ -118,7 +118,7 @@ async function* purgeTokens(
       if (deleted > 0) yield deleted
     }
     if (found.length < BATCH) break
-    // Those before it that have not ended are not read again.
+    // Tokens before it that have not ended are not read again.
     from = last
     // The synchronous driver would otherwise keep the process to itself.
     await yieldTo()

@@ -10,7 +10,7 @@ import { LEASE, RECORDS_VIEW, SERVED, STEPS, type Table, TOKEN_TABLES } from '..
 import { isRefused, missingRights } from './rights.ts'
 import { ALL_STEPS, allOf, fingerprintOf, partsOf, type Step } from './steps.ts'
 
-/** What each thing is, in SQL, by names such as `table subject_tokens` and `column subject_tokens.open`. */
+/** The definition of each part, in SQL, by names such as `table subject_tokens` and `column subject_tokens.open`. */
 type Catalogue = ReadonlyMap<string, string>
 
 export async function readCatalogue(
@@ -35,7 +35,7 @@ const isMade = (catalogue: Catalogue, name: string): boolean =>
 const MIGRATE = 'run `oidc-impersonation migrate`'
 const RECREATE = 'dump and re-create'
 
-/** What is wrong, each in one sentence with what to do. What is more than ours is welcome. */
+/** The faults, each in one sentence with its remedy. Columns and tables beyond ours are welcome. */
 export function faultsOfShape(dialect: Dialect, found: Catalogue, tables: readonly Table[]): string[] {
   return tables.flatMap((table) => {
     const [itself, ...parts] = partsOf(dialect, table)
@@ -56,7 +56,7 @@ function faultOf({ name, shape }: { name: string; shape: string }, is: string | 
   return [`the ${name} is ${is}, not ${shape}: ${change}`]
 }
 
-/** What a version makes. */
+/** The parts that a version makes. */
 export interface Version {
   readonly steps: readonly Step[]
   readonly tables: readonly Table[]
@@ -130,7 +130,7 @@ async function recordedSteps(database: Database): Promise<readonly Row[]> {
 export const unsound = (faults: readonly string[], cause?: unknown): StorageError =>
   failedFor(faults.join('; '), { code: codeOf(cause) })
 
-/** For what the store of subject tokens needs. @throws {StorageError} that says what is wrong, and what to do. */
+/** Checks the tables of the store. @throws {StorageError} that says what is wrong, and what to do. */
 export async function assertSound(sequelize: Sequelize, database: Database): Promise<void> {
   const tables = [...TOKEN_TABLES, STEPS]
   const { faults, isStuck, pending } = await look(database, { steps: ALL_STEPS, tables })
@@ -142,7 +142,7 @@ export async function assertSound(sequelize: Sequelize, database: Database): Pro
 /** Roles that had all their rights. */
 const entitled = new WeakSet<Sequelize>()
 
-/** For the same. @throws {StorageError} that names what is to be granted. */
+/** Checks the rights of the role. @throws {StorageError} that names the rights to grant. */
 export async function assertEntitled(sequelize: Sequelize): Promise<void> {
   if (entitled.has(sequelize)) return
   const missing = await missingRights(sequelize, [...TOKEN_TABLES, STEPS])

@@ -1,4 +1,4 @@
-/** What operators are told: what a database holds, what `migrate` would do, and its statements for someone else to run. */
+/** Answers for operators: the state of a database, the steps of `migrate`, and its statements for someone else to run. */
 import type { Sequelize } from 'sequelize'
 import type { Seconds } from '../../base/clock.ts'
 import { StorageError } from '../database/storage-error.ts'
@@ -60,7 +60,7 @@ export interface Estimate {
   readonly seconds: number
 }
 
-/** What `migrate` would do, and how long that takes. @throws {StorageError} for what it refuses. */
+/** The steps of `migrate`, and how long they take. @throws {StorageError} for a database that it refuses. */
 export async function estimate(sequelize: Sequelize): Promise<Estimate[]> {
   const database = databaseOf(sequelize)
   const { dialect } = database

@@ -19,7 +19,7 @@ import {
 interface Part {
   /** In the catalogue, such as `column subject_tokens.open`. */
   readonly name: string
-  /** What it is there. */
+  /** Its definition there. */
   readonly shape: string
   /** Makes it. Absent for a key, which comes with its table. */
   readonly sql?: string
@@ -75,9 +75,9 @@ export interface Step {
   readonly name: string
   /** Whether releases that do not know the step run with what it makes. */
   readonly older: 'may run' | 'may not run'
-  /** Those that it makes, without what later steps add. */
+  /** The tables that it makes, without the parts that later steps add. */
   readonly tables: readonly Table[]
-  /** What it adds to them, by the names of the parts, if they are there already. */
+  /** The parts that it adds to existing tables, by name. */
   readonly adds?: readonly string[]
   readonly view?: typeof RECORDS_VIEW
 }

@@ -7,7 +7,7 @@ import type { Place } from './place.ts'
 
 const COLUMNS = columnsOf(ACKNOWLEDGEMENTS)
 
-/** The same records, with what was said of them, oldest first. */
+/** Adds their acknowledgements to records, oldest first. */
 export async function withAcknowledgements(
   place: Place,
   tokens: readonly SubjectToken[],

@@ -56,7 +56,7 @@ export async function* summarize(
   }
 }
 
-/** Of what has not expired: by the index of that, bounded on both sides. A subselect: a planner would read all stops. */
+/** Unexpired tokens, by the index of their expiry, bounded on both sides. A subselect: a planner would read all stops. */
 export async function* countLive({ database, dialect, number }: Place, now: Seconds): AsyncGenerator<number> {
   const bind = [number, stepOf(now), stepOf(now + 2 * LONGEST_LIFE), now]
   const sql = `SELECT COUNT(*) AS live

@@ -54,7 +54,7 @@ export async function endUnspent(
 const idOf = ({ id }: Row): string => hexOf(id)
 const isUnspent = (row: Row): boolean => row.u_used_at === null && row.s_stopped_at === null
 
-/** Those without a use are reported at once: there is nothing else to end. */
+/** Tokens without a use are reported at once: there is nothing else to end. */
 async function endAll(place: Place): Promise<number> {
   const now = epochTime()
   let ended = 0
@@ -93,7 +93,7 @@ const INSERT_AHEAD = `INSERT INTO ${TOKENS.name}
 
 const DELETE = `DELETE FROM ${TOKENS.name} WHERE issuer = ${NO_ISSUER} AND id IN ($1, $2)`
 
-/** By rows of no issuer, which no one finds, where that needs no right to change tables. */
+/** Rows of no issuer, which no one finds, mark it where that needs no right to change tables. */
 async function moveAhead(database: Database): Promise<void> {
   const { dialect } = database
   const move = moveNumbers(dialect)

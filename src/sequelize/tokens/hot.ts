@@ -31,7 +31,7 @@ export async function find(place: Place, id: string): Promise<StoredSubjectToken
   return row && { ...readToken(place, row, true), tokenHash: readHash(row) }
 }
 
-/** What the record says of the time needs no condition: it never changes. A stop is a row with the same key. */
+/** The record's times need no condition: they never change. A stop is a row with the same key. */
 export async function consume(
   place: Place,
   token: SubjectTokenDraft,

@@ -48,14 +48,14 @@ export async function* killInBatches(
   }
 }
 
-/** Of a name, or of any name where it has too many. Older ones are left out: their access tokens must have expired. */
+/** The tokens of a name, or of any name where it has too many. Older ones are left out: their access tokens must have expired. */
 async function idsOf(place: Place, filter: KillFilter, now: Seconds): Promise<readonly string[]> {
   const names = namesOf(filter)
   const from = earliestId(now - 2 * LONGEST_LIFE)
   const by = NAMED.find((name) => names[name] !== undefined) ?? 'userId'
   const few = await newestNamed(place, by, [names[by] ?? []].flat(), { from, below: NEWEST, limit: FEW })
   if (few.size < FEW) return [...few.keys()]
-  // What is spent in between is among the first: its subject token has not expired.
+  // A token that is spent in between is among the first: its subject token has not expired.
   const open = await unended(place, 'open', now)
   return [...new Map([...open, ...(await unended(place, 'live', now))]).keys()]
 }

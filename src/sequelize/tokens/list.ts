@@ -68,7 +68,7 @@ async function* walk(
   most: number,
 ): AsyncGenerator<readonly [ids: readonly string[], found: Found]> {
   const { id, createdAfter = 0, createdBefore, live, replayed, withoutActor, unacknowledged, state } = filter
-  // What has not ended was issued since.
+  // A token that has not ended was issued since.
   const since = live || state === 'active' ? Math.max(createdAfter, now - 2 * LONGEST_LIFE) : createdAfter
   const until = createdBefore === undefined ? NEWEST : earliestId(createdBefore)
   const limit = PAGES.find((size) => size >= most) ?? Math.min(most, MOST_READ)

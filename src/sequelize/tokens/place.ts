@@ -16,7 +16,7 @@ export interface Place extends Reader {
   readonly texts: ReturnType<typeof textsOf>
 }
 
-/** What of other tables belongs to a token: found by their keys. */
+/** The other tables' rows for a token, found by their keys. */
 const REST = `LEFT JOIN ${USES.name} u ON u.issuer = t.issuer AND u.token_id = t.id
   LEFT JOIN ${STOPS.name} s ON s.issuer = t.issuer AND s.token_id = t.id`
 
@@ -43,7 +43,7 @@ const textsOf = (dialect: Dialect) => ({
 /** One for all stores, whose statements go together. */
 const texts = new WeakMap<Dialect, ReturnType<typeof textsOf>>()
 
-/** What a walk has read of the rows of records, by the ids of these, the newest first. */
+/** The rows that a walk has read, by the ids of their records, the newest first. */
 export type Found = ReadonlyMap<string, Row>
 
 /**

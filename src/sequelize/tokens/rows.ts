@@ -64,12 +64,12 @@ const resourceText = (resource: SubjectToken['resource']): string | null =>
 const without = <Name extends string, Other extends Name>(columns: readonly Name[], ...others: Other[]) =>
   columns.filter((column): column is Exclude<Name, Other> => !others.some((other) => other === column))
 
-/** What an exchange writes of its use. */
+/** The columns that an exchange writes. */
 export const USED = without(columnsOf(USES), 'session_due', 'session_logout', 'session_logout_at')
-/** What a session writes: its mark, and what its application has said, in the same row. */
+/** The columns that a session writes: its mark, and its application's answer, in the same row. */
 export const OPENED = [...USED, 'session_due', 'session_logout'] as const
 
-/** Of `USED`, or of `OPENED` for a session. */
+/** The values of `USED`, or of `OPENED` for a session. */
 export function useRow(
   dialect: Dialect,
   issuer: number,
@@ -98,7 +98,7 @@ export function useRow(
   return use.session ? [...used, expiresAt, LOGOUTS[use.session.logout]] : used
 }
 
-/** What else than its cause is known of a stop. */
+/** The facts about a stop, apart from its cause. */
 export function revocationText({ cause: _, ...rest }: Revocation): string | null {
   return Object.values(rest).some((value) => value !== undefined) ? JSON.stringify(rest) : null
 }
@@ -111,14 +111,14 @@ const COLUMNS = {
 
 const nameOf = (alias: string, column: string): string => (alias === 't' ? column : `${alias}_${column}`)
 
-/** What a record is made of, of one table under its alias. */
+/** The columns of a record in one table, under its alias. */
 export const partOf = (alias: keyof typeof COLUMNS): string =>
   COLUMNS[alias].map((column) => `${alias}.${column} AS ${nameOf(alias, column)}`).join(', ')
 
 /** All that a record is made of, but for its acknowledgements. */
 export const RECORD = [partOf('t'), partOf('u'), partOf('s')].join(', ')
 
-/** What a record has of a table where it has no row. */
+/** A record's columns of a table where it has no row. */
 export const NO_ROW: Row = Object.fromEntries(
   (['u', 's'] as const).flatMap((alias) => COLUMNS[alias].map((column) => [nameOf(alias, column), null])),
 )
@@ -163,10 +163,10 @@ export const readReadOnly = ({ read_only: stored }: Row): true | undefined =>
 /** The hash that only the row of a token has. */
 export const readHash = (row: Row): TokenHash => bytesOf(row.secret_hash).toString('base64url') as TokenHash
 
-/** What a stop does not tell stays unread: a record of which it is damaged can be stopped, too. */
+/** The columns that a stop does not report stay unread: a record in which they are damaged can be stopped, too. */
 const UNTOLD: Row = { context: null, resource: null, u_resource: null }
 
-/** What a stop tells, without the rest of the record: many are in memory at a time. */
+/** The columns that a stop reports, without the rest of the record: many are in memory at a time. */
 export function readRevoked(reader: Reader, row: Row): Revoked {
   const { id, userId, clientId, actorId, use, revocation } = readToken(reader, { ...row, ...UNTOLD })
   return {
@@ -194,7 +194,7 @@ function readUse(row: Row, details: Record<string, unknown> | undefined): Subjec
 /** That it has no Grant of its own does not tell it from an exchange. */
 const isSession = (row: Row): boolean => row.u_session_logout !== null
 
-/** What cannot be read was not confirmed. */
+/** An answer that cannot be read is no confirmation. */
 export function readLogout(row: Row): SessionLogout {
   const names = Object.keys(LOGOUTS) as SessionLogout[]
   return names.find((name) => LOGOUTS[name] === Number(row.u_session_logout)) ?? 'pending'

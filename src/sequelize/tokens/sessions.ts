@@ -11,12 +11,12 @@ import { readActorId, readClientId, readLogout, readReadOnly } from './rows.ts'
 /** No one has tried to end it. */
 const UNTRIED = 'u.session_due = u.access_token_expires_at'
 
-/** By the key: a bare column would invite a planner to begin at its index, where many may have one mark. */
+/** Found by the key: a bare column would invite a planner to begin at its index, where many may have one mark. */
 const MARK = 'issuer = $1 AND token_id = $2 AND COALESCE(session_due, -1)'
 
 const CLAIM = `UPDATE ${USES.name} SET session_due = $3 WHERE ${MARK} = $4`
 
-/** What there is an answer to stays. MySQL assigns from left to right: what decides is assigned last. */
+/** A session with an answer keeps it. MySQL assigns from left to right: the deciding column is assigned last. */
 const SETTLE = `UPDATE ${USES.name} SET session_due = $3,
   session_logout_at = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $4 ELSE session_logout_at END,
   session_logout = CASE WHEN session_logout = ${LOGOUTS.pending} THEN $5 ELSE session_logout END

@@ -1,4 +1,4 @@
-/** What the status lists read: which tokens were stopped, and which lists there are. */
+/** Reads for the status lists: the stopped tokens, and the lists there are. */
 import type { Seconds } from '../../base/clock.ts'
 import { earliestId } from '../../tokens/id.ts'
 import type { StoppedToken } from '../../tokens/store.ts'
@@ -7,7 +7,7 @@ import { STOPS, TOKENS, USES } from '../tables.ts'
 import type { Place } from './place.ts'
 
 /**
- * Of stops alone: the use is read only where there was none at the stop. Bounded on both sides, or a planner without
+ * Read from stops alone: the use is read only where there was none at the stop. Bounded on both sides, or a planner without
  * statistics would begin at the issuer.
  */
 export async function findStopped(

@@ -48,7 +48,7 @@ export interface Stop {
 /** Stops what is not stopped yet, by the rows of records, and returns all of them as they are afterwards. */
 export async function stop(place: Place, tokens: readonly Row[], how: Stop): Promise<Row[]> {
   const stopped: Row[] = []
-  // The same order in every process, so that no two wait for each other's rows.
+  // Rows are locked in one order in every process, so that no two wait for each other's.
   const sorted = [...tokens].sort((one, other) => (hexOf(one.id) < hexOf(other.id) ? -1 : 1))
   for (const part of partsOf(sorted, MOST)) stopped.push(...(await stopPart(place, part, how)))
   return stopped
@@ -129,7 +129,7 @@ async function reportPart(place: Place, ids: readonly string[]): Promise<readonl
     )
     return rows.map((row) => hexOf(row.token_id))
   } catch {
-    // What it has written, no other call reports. One event too many is better than none.
+    // No other call reports the rows that it has written. One event too many is better than none.
     return ids
   }
 }

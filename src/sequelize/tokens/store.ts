@@ -96,7 +96,7 @@ export function createSubjectTokenStore(
 
 const sequelizes = new WeakMap<SubjectTokenStore, Sequelize>()
 
-/** What is behind a store; `undefined` for one that is not what `createSubjectTokenStore` returned. */
+/** The inside of a store; `undefined` for one that `createSubjectTokenStore` did not return. */
 export const sequelizeOf = (store: SubjectTokenStore): Sequelize | undefined => sequelizes.get(store)
 
 /** More records than anyone would read of. */

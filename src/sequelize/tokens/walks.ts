@@ -22,7 +22,7 @@ const byColumn = ({ name }: { readonly name: string }, column: string): Walk => 
   column,
 })
 
-/** By a further link of the chain that used the token: what the use says of its chain tells it from what a loser left. */
+/** Finds tokens by a further link of the chain that used them: the use's chain tells it from the rows that a race's loser left. */
 const byFurtherActor: Walk = {
   table: ACTORS.name,
   id: 'token_id',
@@ -58,7 +58,7 @@ async function follow(place: Place, walk: Walk, name: string | undefined, { from
   return database.find(dialect.selectNewest(walk, limit), bind)
 }
 
-/** What several walks find, each once. One after the other: a request holds one connection. */
+/** The rows that several walks find, each once. One walk after the other: a request holds one connection. */
 async function newestOf(
   place: Place,
   walks: readonly (readonly [walk: Walk, name?: string])[],
@@ -82,10 +82,10 @@ export function newestNamed(
   return newestOf(place, walks, sought)
 }
 
-/** What rows have in common that have no name in common. */
+/** The condition of rows that have no name in common. */
 const REPLAYED: Walk = { ...byColumn(STOPS, 'replayed'), value: '1' }
 const WITHOUT_ACTOR: Walk = { ...byColumn(USES, 'actor_id'), value: `''` }
-/** Of walks that read the rows, too. */
+/** Walks that read the rows, too. */
 const ROWS = {
   u: { table: `${USES.name} u`, columns: partOf('u') },
   s: { table: `${STOPS.name} s`, columns: partOf('s') },
@@ -110,7 +110,7 @@ export const newest = (place: Place, what: InCommon, sought: Sought): Promise<Fo
     sought,
   )
 
-/** What has not ended, by the index of its end. */
+/** Tokens that have not ended, by the index of their end. */
 const BY_END = {
   open: { table: TOKENS.name, id: 'id', ends: 'expires_at' },
   live: { table: USES.name, id: 'token_id', ends: 'access_token_expires_at' },

@@ -16,7 +16,7 @@ const by = (index: string): string => `FORCE INDEX (${index})`
 
 export const mysqlDialect: Dialect = {
   ...byBytes,
-  /** As bytes, because collations ignore case and trailing spaces. */
+  /** Texts are compared as bytes, because collations ignore case and trailing spaces. */
   bindName: (name) => (name === undefined ? null : Buffer.from(name)),
   claim: insertInto,
   // IGNORE would turn errors in the data into warnings.

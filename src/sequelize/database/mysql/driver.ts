@@ -46,7 +46,7 @@ const PREPARED_LIMIT =
 /** Connection lost, which includes a shutdown, and interrupted: both may strike while the server commits. */
 const INTERRUPTED = /^(08|70100)/
 
-/** Of an error that MariaDB sends before it closes a connection that was killed. */
+/** The code of an error that MariaDB sends before it closes a connection that was killed. */
 const KILLED = 1927
 
 /** The driver of one pool, which remembers whether it leads to a cluster. */

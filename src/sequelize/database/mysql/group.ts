@@ -30,7 +30,7 @@ export async function runGroup(
   return bindings.map(() => ({ rows: [], affected: 1 }))
 }
 
-/** What one statement finds has all but its keys in common. */
+/** Look-ups that share a statement have all but their keys in common. */
 async function findAll(execute: Execute, intent: Find, bindings: readonly Binding[]): Promise<Result[]> {
   const results = new Map<Binding, Result>()
   for (const alike of Map.groupBy(bindings, ([, ...others]) => JSON.stringify(others.map(bytes))).values()) {

@@ -19,7 +19,7 @@ export const postgresDialect: Dialect = {
    */
   selectNewest({ table, id, column, value = '$4', columns, where = 'true' }, limit, oldest) {
     const selected = [`${id} AS found`, columns].filter(Boolean).join(', ')
-    // By a primary key of two columns a pair is compared: a planner expects more of that than of equality, and keeps the order.
+    // A key of two columns is compared as a pair: a planner expects more rows of that than of equality, and keeps the order.
     if (column === undefined) {
       const [bound, direction] = oldest ? ['>= ($1, $2)', ''] : ['< ($1, $3)', 'DESC']
       return `SELECT * FROM (SELECT ${selected}, issuer AS of_issuer FROM ${table}
@@ -44,7 +44,7 @@ export const postgresDialect: Dialect = {
           bind: [`{${ids.join(',')}}`],
         },
 
-  // By their places: what is locked stays there, and no planner reads the table to join it with itself.
+  // Rows are named by their places: a locked row stays there, and no planner reads the table to join it with itself.
   deleteOldest: ({ table, where, age, limit }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY
     (SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${age} LIMIT ${limit} FOR UPDATE SKIP LOCKED))`,
 

@@ -36,7 +36,7 @@ const REFUSED = /^(2[123]|40|42|55P03|57014)/
  */
 const LOST = /^(08|57P0[124])/
 
-/** What node-postgres says of a connection that has ended: it has no code for it. */
+/** node-postgres's messages for a connection that has ended: it has no code for it. */
 const ENDED = /^Connection terminated|is not queryable$/
 
 /** Milliseconds; what mysql2 has as its default. */

@@ -4,7 +4,7 @@ import type { Binding, Bound, Row } from '../text.ts'
 import { sqliteDialect } from './dialect.ts'
 import { isNodeSqlite } from './node-sqlite.ts'
 
-/** What both modules for SQLite have in common. */
+/** The parts that both modules for SQLite share. */
 const sqlite: Omit<Driver, 'most' | 'run'> = {
   dialect: sqliteDialect,
 

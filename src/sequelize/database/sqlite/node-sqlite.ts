@@ -80,7 +80,7 @@ class Database {
     }
   }
 
-  /** By a savepoint, because a database in memory has one connection, which may be inside a transaction of the host. */
+  /** A savepoint, because a database in memory has one connection, which may be inside a transaction of the host. */
   #atomically<Value>(work: () => Value): Value {
     const execute = (sql: string) => void this.#prepare(sql).run()
     const outermost = !this.#database.isTransaction
@@ -206,7 +206,7 @@ function asSqliteError(thrown: unknown): Error {
 
 export const isNodeSqlite = (connection: object): connection is Database => connection instanceof Database
 
-/** What Sequelize reads of the module. */
+/** The members of the module that Sequelize reads. */
 export const nodeSqlite = {
   // Sequelize's constructor copies its configuration, and so reads this before any statement hides the reason.
   get Database() {
