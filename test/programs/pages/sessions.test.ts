@@ -11,7 +11,7 @@ describe('docs: sessions', () => {
   let scene: Scene
   let programs: Programs
   before(async () => {
-    scene = await startScene()
+    scene = await startScene({ clients: [shop({ impersonation_read_only: true })] })
     const secrets = { BACKEND_SECRET: 'backend-secret', SHOP_SECRET: 'shop-secret' }
     const variables = { ISSUER: scene.issuer, ...secrets }
     programs = programsOf('docs/sessions.md', { baseUrl: scene.baseUrl, variables })
@@ -33,6 +33,7 @@ describe('docs: sessions', () => {
     const { body } = await scene.redeem(await scene.authorize(browser))
     const claims = decodeJwt(body.id_token)
     const session = sessionOf(claims)
+    expect(claims).to.include({ read_only: true })
     expect(session).to.deep.equal({ customer: 'alice', actor: 'bob', sid: claims.sid, endsAt: claims.exp })
     expect(sessionOf({ ...claims, act: undefined }, 1000)).to.deep.equal({
       ...{ customer: 'alice', sid: claims.sid, endsAt: 4600 },
