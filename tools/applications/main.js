@@ -1,4 +1,4 @@
-/** Opens each application as the customer, ends that, and prints what becomes of it. */
+/** Opens each application as the customer, ends that, opens it read-only, and prints what becomes of it. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { launchChromium } from '../../fixtures/chromium.ts'
@@ -34,6 +34,7 @@ const started = await Promise.all(
       client_id: `application-${place}`,
       client_secret: `secret-${place}`,
       impersonation_sessions: baseUrl + application.begins,
+      impersonation_read_only: true,
       ...(!metadata.backchannel_logout_uri && { impersonation_sessions_unended: true }),
       ...metadata,
     }

@@ -1,5 +1,7 @@
-/** An engineer at one application: in as the customer, and out by each way in which a session ends. */
+/** An engineer at one application: in as the customer, out by each way in which a session ends, and in again to look. */
 const PATIENCE = 15_000
+/** A page of one of five walks at a time, on a busy machine. */
+const LOADING = 60_000
 
 const GOES_ON = 'its own session goes on'
 
@@ -17,6 +19,8 @@ async function ended(records, id) {
   await pause(session.endsAt * 1000 - Date.now())
 }
 
+const REFUSED = '403, and 200 to the customer'
+
 /** Resolves to the row of the application. */
 export async function walk(browser, host, { application, baseUrl, client }) {
   // A customer of its own, so that a kill switch ends nothing at another application.
@@ -26,7 +30,7 @@ export async function walk(browser, host, { application, baseUrl, client }) {
     const context = await browser.newContext()
     try {
       const { page, id } = await open(context, host, { application, client, userId })
-      await page.waitForURL(`${baseUrl}/`, { timeout: PATIENCE })
+      await page.waitForURL(`${baseUrl}/`)
       const shown = JSON.parse(await page.locator('body').innerText())
       row.in = shown.sub === userId ? 'as the customer' : `as ${shown.sub}`
       row.act = shown.act?.sub ?? 'not shown'
@@ -42,15 +46,51 @@ export async function walk(browser, host, { application, baseUrl, client }) {
       await context.close()
     }
   }
-  return row
+  return { ...row, ...(await look(browser, host, { application, baseUrl, client }, userId)) }
+}
+
+/** Opens it read-only, tries to change something there, does the same as the customer, and signs out. */
+async function look(browser, host, { application, baseUrl, client }, userId) {
+  const [engineers, customers] = [await browser.newContext(), await browser.newContext()]
+  try {
+    const { page } = await open(engineers, host, { application, client, userId, readOnly: true })
+    await page.waitForURL(`${baseUrl}/`)
+    const refused = await change(page)
+    const taken = await change(await signIn(customers, application, baseUrl, userId))
+    await application.signOut(page, baseUrl)
+    return {
+      'a change, read-only': `${refused}, and ${taken} to the customer`,
+      'sign-out, read-only': await outcome(page, baseUrl, userId),
+    }
+  } catch (error) {
+    return { 'a change, read-only': error.message.split('\n')[0].slice(0, 60) }
+  } finally {
+    await engineers.close()
+    await customers.close()
+  }
+}
+
+const change = (page) => page.evaluate(async () => (await fetch('/change', { method: 'POST' })).status)
+
+/** Resolves to the page of the application, in which the customer has signed in. */
+async function signIn(context, application, baseUrl, userId) {
+  const page = await context.newPage()
+  page.setDefaultTimeout(LOADING)
+  await page.goto(baseUrl + application.begins)
+  await chooseProvider(page, application)
+  await logIn(page, userId)
+  await page.getByRole('button', { name: 'Continue' }).click()
+  await page.waitForURL(`${baseUrl}/`)
+  return page
 }
 
 /** From the desk, which has a subject token, through the sign-in and the door. */
-async function open(context, { door, records }, { application, client, userId }) {
+async function open(context, { door, records }, { application, client, userId, readOnly = false }) {
   const page = await context.newPage()
-  page.setDefaultTimeout(PATIENCE)
+  page.setDefaultTimeout(LOADING)
   const { id, subjectToken } = await records.issue({
     use: 'session',
+    readOnly,
     userId,
     actorId: 'sam',
     clientId: client.client_id,
@@ -61,14 +101,21 @@ async function open(context, { door, records }, { application, client, userId })
     `<form method="post" action="${door}"><input name="subject_token" value="${subjectToken}"><button>Open</button></form>`,
   )
   await page.getByRole('button', { name: 'Open' }).click()
-  await page.locator('input[name=login]').fill('sam')
+  await logIn(page, 'sam')
+  await page.getByRole('button', { name: /^Open as/ }).click()
+  await chooseProvider(page, application)
+  return { page, id }
+}
+
+async function logIn(page, accountId) {
+  await page.locator('input[name=login]').fill(accountId)
   await page.locator('input[name=password]').fill('x')
   await page.locator('button[type=submit]').click()
-  await page.getByRole('button', { name: /^Open as/ }).click()
-  // Some ask first where to sign in.
-  const where = page.getByRole('button', { name: 'Sign in with the provider' })
-  if (application.begins === '/auth/signin') await where.click()
-  return { page, id }
+}
+
+/** Some ask first where to sign in. */
+async function chooseProvider(page, { begins }) {
+  if (begins === '/auth/signin') await page.getByRole('button', { name: 'Sign in with the provider' }).click()
 }
 
 /** Whether a row is as the documentation of sessions says, for an application that can be told of the end or not. */
@@ -78,6 +125,8 @@ export function isAsPromised(row, isTold) {
     row.in === 'as the customer' &&
     row.userinfo === '200, then 401' &&
     row.record === (isTold ? 'confirmed' : 'unsupported') &&
+    row['a change, read-only'] === REFUSED &&
+    /^out after/.test(row['sign-out, read-only']) &&
     ends.every((end) => (isTold ? /^out after/.test(end) : end === GOES_ON))
   )
 }

@@ -1,6 +1,7 @@
 /** express-openid-connect, of Auth0. It signs in with `id_token` unless it has a secret and is told to use a code. */
 import express from 'express'
 import { auth } from 'express-openid-connect'
+import { readOnly } from '../../../packages/resource-server/src/index.ts'
 
 export const name = 'express-openid-connect'
 /** Where a sign-in begins, by the path. */
@@ -10,6 +11,8 @@ export const metadata = (baseUrl) => ({
   backchannel_logout_uri: `${baseUrl}/backchannel-logout`,
   backchannel_logout_session_required: true,
 })
+
+export const signOut = (page, baseUrl) => page.goto(`${baseUrl}/logout`)
 
 /** In memory: with a cookie alone, nothing could end a session from elsewhere. */
 function memoryStore() {
@@ -41,6 +44,9 @@ export function handler({ issuer, client, baseUrl }) {
       backchannelLogout: true,
     }),
   )
+  // Its own routes, GET /logout among them, are served before.
+  app.use(readOnly({ claims: ({ oidc }) => oidc.idTokenClaims }))
+  app.post('/change', (_, response) => response.send('changed'))
   app.get('/', ({ oidc }, response) => response.json({ sub: oidc.user.sub, act: oidc.user.act }))
   return app
 }

@@ -1,8 +1,11 @@
-/** mod_auth_openidc in Apache, as Debian packages them. */
+/** mod_auth_openidc in Apache, as Debian packages them, in front of an application that trusts its headers. */
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { readOnly } from '../../../packages/resource-server/src/index.ts'
 
 export const name = 'Apache mod_auth_openidc'
 /** Where a sign-in begins, by the path. */
@@ -13,21 +16,27 @@ export const metadata = (baseUrl) => ({
   backchannel_logout_session_required: true,
 })
 
-const MODULES = ['mpm_event', 'alias', 'authn_core', 'authz_core', 'authz_user', 'cgid', 'auth_openidc']
+export const signOut = (page, baseUrl) =>
+  page.goto(`${baseUrl}/redirect?${new URLSearchParams({ logout: `${baseUrl}/` })}`)
 
-/** The page is a script that prints what the module tells the application. */
-const PAGE = `#!/bin/sh
-printf 'Content-Type: application/json\\r\\n\\r\\n'
-printf '{"sub":"%s","act":%s}' "$OIDC_CLAIM_sub" "\${OIDC_CLAIM_act:-null}"
-`
+const MODULES = ['mpm_event', 'authn_core', 'authz_core', 'authz_user', 'proxy', 'proxy_http', 'auth_openidc']
 
-const configuration = ({ issuer, client, baseUrl, folder, port }) => `
+/** Apache tells it the claims of the ID token in a header, and lets no one else set that. */
+const claimsOf = ({ headers }) => JSON.parse(headers.oidc_id_token_payload)
+const guard = readOnly({ claims: claimsOf })
+
+const application = (request, response) =>
+  guard(request, response, (error) => {
+    if (error) response.writeHead(500).end()
+    else response.setHeader('content-type', 'application/json').end(JSON.stringify(claimsOf(request)))
+  })
+
+const configuration = ({ issuer, client, baseUrl, folder, port, behind }) => `
 ServerRoot ${folder}
 ServerName 127.0.0.1
 Listen 127.0.0.1:${port}
 PidFile ${folder}/pid
 ErrorLog /dev/stderr
-ScriptSock ${folder}/cgi
 User www-data
 Group www-data
 ${MODULES.map((module) => `LoadModule ${module}_module /usr/lib/apache2/modules/mod_${module}.so`).join('\n')}
@@ -36,19 +45,22 @@ OIDCClientID ${client.client_id}
 OIDCClientSecret ${client.client_secret}
 OIDCRedirectURI ${baseUrl}/redirect
 OIDCCryptoPassphrase ${'s'.repeat(32)}
-ScriptAlias / ${folder}/page.sh/
+OIDCPassIDTokenAs payload
+ProxyPass /redirect !
+ProxyPass / http://127.0.0.1:${behind}/
 <Location />
   AuthType openid-connect
   Require valid-user
 </Location>
 `
 
-/** Starts a process of its own. Resolves to what stops it. */
+/** Starts a process of its own, and the application behind it. Resolves to what stops it. */
 export async function start({ port, ...given }) {
   const folder = mkdtempSync(path.join(tmpdir(), 'mod-auth-openidc-'))
   const file = path.join(folder, 'httpd.conf')
-  writeFileSync(path.join(folder, 'page.sh'), PAGE, { mode: 0o755 })
-  writeFileSync(file, configuration({ ...given, port, folder }))
+  const server = createServer(application).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  writeFileSync(file, configuration({ ...given, port, folder, behind: server.address().port }))
   // Its workers are not root.
   chmodSync(folder, 0o755)
   const apache = spawn('/usr/sbin/apache2', ['-f', file, '-X'], { stdio: 'inherit' })
@@ -62,6 +74,8 @@ export async function start({ port, ...given }) {
   }
   return () => {
     apache.kill('SIGTERM')
+    server.close()
+    server.closeAllConnections()
     rmSync(folder, { recursive: true })
   }
 }
