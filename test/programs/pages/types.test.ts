@@ -23,25 +23,21 @@ const wordsOf = (cells: readonly string[]): string[] =>
   codeOf(cells.slice(1).join(' ')).flatMap((code) => code.match(/\w+/g) ?? [])
 
 function eventsOf(): string[] {
-  const members = new Map<string, { names: string[]; always: string[] }>()
-  const events = new Set<string>()
-  let event = ''
-  for (const [first = '', member = '', , present] of rowsOf(sectionOf(EVENTS, 'All events'))) {
-    event = codeOf(first)[0] ?? event
-    events.add(event)
-    const [name = '', ...outer] = (codeOf(member)[0] ?? '').split('.').reverse()
-    const type = [event, ...outer].map((part) => `['${part}']`).join('')
-    const told = members.get(type) ?? { names: [], always: [] }
-    told.names.push(name)
-    if (present === 'always') told.always.push(name)
-    members.set(type, told)
-  }
+  const rows = rowsOf(sectionOf(EVENTS, 'All events'))
   return [
-    assertion('Is<keyof ImpersonationEvents', [...events]),
-    ...[...members].flatMap(([type, { names, always }]) => [
-      assertion(`Is<keyof ImpersonationEvents${type}`, names),
-      assertion(`Is<Always<ImpersonationEvents${type}>`, always),
-    ]),
+    assertion('Is<keyof ImpersonationEvents', namesOf(rows)),
+    ...rows.flatMap((row) => {
+      const members = codeOf(row[2] ?? '')
+      const type = `ImpersonationEvents['${namesOf([row])[0]}']`
+      const always = members.filter((name) => !name.endsWith('?'))
+      return [
+        assertion(
+          `Is<keyof ${type}`,
+          members.map((name) => name.replace('?', '')),
+        ),
+        assertion(`Is<Always<${type}>`, always),
+      ]
+    }),
   ]
 }
 
