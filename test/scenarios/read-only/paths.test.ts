@@ -1,21 +1,24 @@
 /**
  * Whichever path a read-only impersonation takes, and whichever door it leaves by, what comes out says so; of one that is not, it
- * does not; and where the resource has not declared that it obeys, nothing comes out (docs/protocol.md §11).
+ * does not; and where the resource or the application has not declared that it obeys, nothing comes out (docs/protocol.md §11).
  */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import type { Configuration, ResourceServer } from 'oidc-provider'
+import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
-import { CERTIFICATE } from '../../../fixtures/clients.ts'
+import { CERTIFICATE, publicClient } from '../../../fixtures/clients.ts'
+import { openDatabase } from '../../../fixtures/databases.ts'
 import { API, OPAQUE_API } from '../../../fixtures/deployment.ts'
 import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
 import type { HttpResponse, Parameters } from '../../../fixtures/http.ts'
-import { BILLING, billingApi, downstream, LEDGER, ledgerApi, passOn } from '../../../fixtures/on-behalf-of.ts'
-import { exchange, introspect } from '../../../fixtures/requests.ts'
+import { postRevocation } from '../../../fixtures/management.ts'
+import * as apis from '../../../fixtures/on-behalf-of.ts'
+import { initialAccessToken, register, storeClient, update } from '../../../fixtures/registration.ts'
+import { exchange, introspect, issue, keptToken } from '../../../fixtures/requests.ts'
 import type { ImpersonationOptions } from '../../../src/options.ts'
+import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 import { errorOf, type Given, type Scene, shop, startScene } from '../../spec/arriving.ts'
 
-type Headers = Readonly<Record<string, string>>
 type Use = 'exchange' | 'session'
 type Door = keyof typeof DOORS
 
@@ -27,23 +30,41 @@ interface Path {
   /** What the option `readOnly` was when the subject token was issued, which then names no `readOnly` itself. */
   readonly byOption?: true
   /** Of every request of the token endpoint. */
-  readonly headers?: (scene: Scene) => Promise<Headers> | Headers
+  readonly headers?: (scene: Scene) => Promise<Record<string, string>> | Record<string, string>
   /** Of an exchange, beside the subject token. */
   readonly actor?: (scene: Scene, isReadOnly: boolean) => Promise<Parameters>
+  /** Who sends the requests of the door. */
+  readonly client?: (scene: Scene, door: Door) => Promise<ClientMetadata>
   /** The subject token is the one in which another impersonation goes on. */
   readonly continues?: true
   /** The access token goes on through more APIs, and this is the last one. */
   readonly goesOn?: true
   /** The reserved claim that a function of the deployment returns is a mistake there, and nothing comes out at all. */
   readonly fails?: readonly Door[]
+  /** The application takes back, between the button and its arrival, that it obeys. */
+  readonly closes?: true
   /** Why a door is not reached by this path. */
   readonly never?: Readonly<Partial<Record<Door, string>>>
 }
 
 const key: Promise<DpopKey> = dpopKey()
+/** What the functions of the deployment say: the opposite of what the record is. */
 const lies = { read_only: false }
 
-/** An update of a client changes neither what it obeys nor what it gets: `MAY_NOT` of test/spec/sign-in-values.ts, and R10. */
+const GUARDED = shop({ impersonation_read_only: true })
+const MADE = { 'an exchange': publicClient(), 'a session': GUARDED, 'on behalf of': apis.apiClient() }
+
+/** It registered itself, as it was allowed to, and would like to declare something else. */
+async function updated(scene: Scene, door: Door): Promise<ClientMetadata> {
+  const { client_id: _, client_secret: __, ...metadata } = MADE[door]
+  const { body } = await register(scene, metadata, await initialAccessToken(scene, ['impersonation']))
+  for (const value of [true, false, undefined].filter((it) => it !== metadata.impersonation_read_only)) {
+    const { body: refused } = await update(body, { impersonation_read_only: value })
+    expect(refused.error_description).to.match(/^impersonation_read_only (is not for|may not)/)
+  }
+  return (await update(body)).body
+}
+
 const PATHS: Readonly<Record<string, Path>> = {
   'a JWT': {},
   'an opaque token': { resource: OPAQUE_API },
@@ -51,7 +72,7 @@ const PATHS: Readonly<Record<string, Path>> = {
   'a read-only actor token': {
     options: { maxDelegationDepth: 2 },
     async actor(scene, isReadOnly) {
-      const first = await issued(scene, 'exchange', { userId: 'carol', readOnly: isReadOnly })
+      const first = await issued(scene, 'exchange', { userId: 'carol', readOnly: isReadOnly }, undefined)
       const bob = withActor(await actorToken(scene))
       const parameters = { subject_token: first.token, resource: OPAQUE_API, scope: 'openid', ...bob }
       return withActor(accessTokenOf(await exchange(scene, parameters)))
@@ -62,10 +83,6 @@ const PATHS: Readonly<Record<string, Path>> = {
   DPoP: { headers: async (scene) => ({ dpop: await (await key).proof(scene) }) },
   'mutual TLS': {
     configuration: {
-      clientDefaults: {
-        id_token_signed_response_alg: 'ES256',
-        tls_client_certificate_bound_access_tokens: true,
-      },
       features: {
         mTLS: {
           enabled: true,
@@ -75,6 +92,11 @@ const PATHS: Readonly<Record<string, Path>> = {
       },
     },
     headers: () => ({ 'x-client-certificate': encodeURIComponent(CERTIFICATE) }),
+    async client(scene, door) {
+      const bound = { client_id: 'bound', tls_client_certificate_bound_access_tokens: true }
+      await storeClient(scene, { ...MADE[door], ...bound })
+      return { ...MADE[door], ...bound }
+    },
   },
   'an option that changes': { byOption: true },
   'a customizer': {
@@ -94,37 +116,55 @@ const PATHS: Readonly<Record<string, Path>> = {
   "an account's claims": {
     configuration: { findAccount: (_ctx, id) => ({ accountId: id, claims: () => ({ sub: id, ...lies }) }) },
   },
+  'a policy that changes what it hears': {
+    options: { isAllowed: (request) => Reflect.set(request, 'readOnly', lies.read_only) || true },
+  },
+  "a client's update": {
+    configuration: {
+      features: {
+        registration: { enabled: true, initialAccessToken: true },
+        registrationManagement: { enabled: true },
+      },
+    },
+    client: updated,
+  },
 }
 
-/** Each returns the tokens that came out, or the response that refused. */
+/** Each returns the tokens that came out, and what userinfo says, or the response that refused. */
 const DOORS = {
   'an exchange': async (scene: Scene, path: Path, isReadOnly: boolean) => {
-    const response = await exchanged(scene, path, isReadOnly)
+    const response = await exchanged(scene, path, isReadOnly, await path.client?.(scene, 'an exchange'))
     return response.status === 200 ? [accessTokenOf(response)] : response
   },
+  /** Twice: for an API, and for userinfo. */
   'a session': async (scene: Scene, path: Path, isReadOnly: boolean) => {
-    const { token } = await issuedOn(path, scene, 'session', isReadOnly)
-    const browser = await scene.signedIn()
-    await scene.arm(browser, token)
-    const { resource = API } = path
-    const arrival = await scene.authorize(browser, { resource, scope: 'openid orders:read' })
-    const error = errorOf(arrival)
-    if (error) return { status: 400, body: { error } }
-    if (arrival.status === 500) return { status: 500, body: { error: 'server_error' } }
-    const response = await scene.redeem(arrival, { resource }, undefined, {
-      ...(await path.headers?.(scene)),
-    })
-    return [accessTokenOf(response), response.body.id_token as string]
+    const client = (await path.client?.(scene, 'a session')) ?? GUARDED
+    const out: (string | object)[] = []
+    for (const resource of [path.resource ?? API, undefined]) {
+      const { client_id } = client
+      const { token } = await issuedOn(path, scene, 'session', isReadOnly, client_id)
+      const browser = await scene.signedIn()
+      await scene.arm(browser, token)
+      if (path.closes)
+        Object.assign((await scene.provider.Client.find(client_id)) ?? {}, { impersonation_read_only: false })
+      const request = { client_id, ...(resource && { resource, scope: 'openid orders:read' }) }
+      const arrival = await scene.authorize(browser, request)
+      const error = errorOf(arrival)
+      if (error) return { status: 400, body: { error } }
+      if (arrival.status === 500) return { status: 500, body: { error: 'server_error' } }
+      const headers = { ...(await path.headers?.(scene)) }
+      const response = await scene.redeem(arrival, resource ? { resource } : {}, client, headers)
+      out.push(accessTokenOf(response), response.body.id_token as string)
+      if (!resource && !path.headers) out.push((await scene.userinfo(accessTokenOf(response))).body)
+    }
+    return out
   },
   'on behalf of': async (scene: Scene, path: Path, isReadOnly: boolean) => {
     const response = await exchanged(scene, path, isReadOnly)
     if (response.status !== 200) return response
-    const passed = await passOn(
-      scene,
-      accessTokenOf(response),
-      {},
-      { headers: { ...(await path.headers?.(scene)) } },
-    )
+    const client = (await path.client?.(scene, 'on behalf of')) ?? apis.apiClient()
+    const headers = { ...(await path.headers?.(scene)) }
+    const passed = await apis.passOn(scene, accessTokenOf(response), {}, { client, headers })
     return passed.status === 200 ? [accessTokenOf(passed)] : passed
   },
 }
@@ -134,26 +174,29 @@ function accessTokenOf({ status, body, text }: HttpResponse): string {
   return body.access_token
 }
 
-async function issued(scene: Scene, use: Use, members: object) {
-  const request = {
-    userId: 'alice',
-    clientId: use === 'session' ? 'shop' : 'spa',
-    use,
-    createdBy: 'the support tool',
-  } as const
-  const named = { ...request, ...(use === 'session' && { actorId: 'bob' }), ...members }
-  const { subjectToken, id } = await scene.impersonation.records.issue(named)
+async function issued(scene: Scene, use: Use, members: object, clientId: string | undefined, by = scene) {
+  const named = { userId: 'alice', use, clientId, ...(use === 'session' && { actorId: 'bob' }), ...members }
+  const { subjectToken, id } = await issue(by, named, await keptToken(scene))
   return { token: subjectToken, id }
 }
 
-async function issuedOn(path: Path, scene: Scene, use: Use, isReadOnly: boolean) {
+async function issuedOn(path: Path, scene: Scene, use: Use, isReadOnly: boolean, clientId?: string) {
   const members = path.byOption ? {} : { readOnly: isReadOnly }
-  const before = path.byOption && (await startScene(givenOf(path, sharedWith(scene), isReadOnly)))
+  lies.read_only = !isReadOnly
+  const { database, issuer, door, store } = scene
+  // A process with another option, of the same provider.
+  const shared = { ...{ database, issuer }, sessions: { door }, options: { store } }
+  const before = path.byOption && (await startScene(givenOf(path, shared, isReadOnly)))
   try {
-    const next = await issued(before || scene, use, members)
+    const next = await issued(scene, use, members, clientId, before || scene)
     if (path.continues) {
-      const { id } = await issued(scene, use, members)
-      await scene.impersonation.records.stop({ id, cause: 'continued', continuedBy: next.id })
+      const { id } = await issued(scene, use, members, clientId)
+      const other = await issued(scene, use, { readOnly: false }, clientId)
+      const goOn = { id, cause: 'continued' }
+      if (isReadOnly)
+        expect((await postRevocation(scene, { ...goOn, continuedBy: other.id })).status).to.equal(400)
+      const { body } = await postRevocation(scene, { ...goOn, continuedBy: next.id })
+      expect(body).to.deep.equal({ revoked: 1 })
     }
     return next
   } finally {
@@ -161,42 +204,33 @@ async function issuedOn(path: Path, scene: Scene, use: Use, isReadOnly: boolean)
   }
 }
 
-async function exchanged(scene: Scene, path: Path, isReadOnly: boolean): Promise<HttpResponse> {
+async function exchanged(scene: Scene, path: Path, isReadOnly: boolean, client = publicClient()) {
   const { token } = await issuedOn(path, scene, 'exchange', isReadOnly)
-  const actor = path.actor?.(scene, isReadOnly) ?? actorToken(scene).then(withActor)
   const { resource = API } = path
+  const actor = path.actor?.(scene, isReadOnly) ?? actorToken(scene).then(withActor)
   const parameters = { subject_token: token, resource, scope: 'orders:read', ...(await actor) }
-  return exchange(scene, parameters, { headers: { ...(await path.headers?.(scene)) } })
+  return exchange(scene, parameters, { client, headers: { ...(await path.headers?.(scene)) } })
 }
 
 /** Orders has passed it on to billing, or billing passes it on now; and so on, back to where it began. */
 async function toTheEnd(scene: Scene, token: string): Promise<string> {
   let last = token
-  if (decodeJwt(last).aud === API) last = accessTokenOf(await passOn(scene, last))
-  last = accessTokenOf(await passOn(scene, last, { resource: LEDGER }, { client: billingApi() }))
+  if (decodeJwt(last).aud === API) last = accessTokenOf(await apis.passOn(scene, last))
+  const { LEDGER: resource, billingApi, ledgerApi, passOn } = apis
+  last = accessTokenOf(await passOn(scene, last, { resource }, { client: billingApi() }))
   return accessTokenOf(await passOn(scene, last, { resource: API }, { client: ledgerApi() }))
 }
 
-const claimsOf = async (scene: Scene, token: string) =>
-  token.includes('.') ? decodeJwt(token) : introspect(scene, token)
+const isIdToken = (token: string): boolean => token.includes('.') && !decodeJwt(token).client_id
 
-const isIdToken = (token: string): boolean => token.includes('.') && decodeJwt(token).aud === 'shop'
-
-const { resources = {}, clients = [] } = downstream()
+const { resources = {}, clients = [] } = apis.downstream()
 
 const givenOf = ({ configuration = {}, options }: Path, changes: Given, readOnly: boolean): Given => ({
   configuration,
-  clients: [shop({ impersonation_read_only: true }), ...clients],
+  clients: [GUARDED, ...clients],
   resources: declaredBut(),
   ...changes,
   options: { onBehalfOf: true, readOnly, ...options, ...changes.options },
-})
-
-/** A process with other options, of the same provider. */
-const sharedWith = ({ issuer, door, store }: Scene): Given => ({
-  issuer,
-  sessions: { door },
-  options: { store },
 })
 
 /** All resources have declared that they obey, but this one. */
@@ -206,25 +240,43 @@ const declaredBut = (undeclared?: string): Record<string, ResourceServer> =>
   )
 
 async function inScene(path: Path, given: Given, use: (scene: Scene) => Promise<void>): Promise<void> {
-  const scene = await startScene(givenOf(path, given, false))
+  const database = await openDatabase('sqlite')
+  const store = createSubjectTokenStore(database.sequelize)
+  const scene = await startScene(givenOf(path, { ...given, database, options: { store } }, false))
   try {
     await use(scene)
   } finally {
     await scene.close()
+    await database.close()
   }
 }
 
-describe('read only: each path, by each door', () => {
+/** It refuses what is read-only. */
+const refuses = (path: Path, door: Door, given: Given, refused: readonly [number, string]) =>
+  inScene(path, given, async (scene) => {
+    const out = await DOORS[door](scene, path, true)
+    if (Array.isArray(out)) return expect.fail('a token')
+    expect([out.status, out.body.error]).to.deep.equal(refused)
+  })
+
+async function assertSays(scene: Scene, path: Path, out: string | object, isReadOnly: boolean) {
+  const isAccessToken = typeof out === 'string' && !isIdToken(out)
+  const end = path.goesOn && isAccessToken && out.includes('.') ? await toTheEnd(scene, out) : out
+  const read = async (token: string) => (token.includes('.') ? decodeJwt(token) : introspect(scene, token))
+  const { read_only: said, cnf } = typeof end === 'string' ? await read(end) : { ...Object(end) }
+  // An access token of what is not read-only says nothing, and what tells of the person says that it is not.
+  expect(said, JSON.stringify(end)).to.equal(isReadOnly || (isAccessToken ? undefined : false))
+  if (path.headers && isAccessToken) expect(cnf).to.be.an('object')
+}
+
+const reasons = Object.values(PATHS).flatMap(({ never = {} }) => Object.values(never))
+
+describe(`read only: each path, by each door, but ${reasons.length} that cannot be`, () => {
   for (const [name, path] of Object.entries(PATHS))
     for (const door of Object.keys(DOORS) as Door[]) {
       if (path.never?.[door] !== undefined) continue
       if (path.fails?.includes(door)) {
-        it(`${name}, ${door}: fails`, () =>
-          inScene(path, {}, async (scene) => {
-            const out = await DOORS[door](scene, path, true)
-            if (Array.isArray(out)) return expect.fail('a token')
-            expect([out.status, out.body.error]).to.deep.equal([500, 'server_error'])
-          }))
+        it(`${name}, ${door}: fails`, () => refuses(path, door, {}, [500, 'server_error']))
         continue
       }
       for (const isReadOnly of [true, false])
@@ -232,19 +284,14 @@ describe('read only: each path, by each door', () => {
           inScene(path, {}, async (scene) => {
             const out = await DOORS[door](scene, path, isReadOnly)
             if (!Array.isArray(out)) return expect.fail(JSON.stringify(out.body))
-            for (const token of out) {
-              const end = path.goesOn && !isIdToken(token) ? await toTheEnd(scene, token) : token
-              const { read_only: said = false } = await claimsOf(scene, end)
-              expect(said, end).to.equal(isReadOnly)
-            }
+            for (const one of out) await assertSays(scene, path, one, isReadOnly)
           }))
       it(`${name}, ${door}: does not come out where the resource has not declared it`, () => {
-        const target = door === 'on behalf of' ? BILLING : (path.resource ?? API)
-        return inScene(path, { resources: declaredBut(target) }, async (scene) => {
-          const out = await DOORS[door](scene, path, true)
-          if (Array.isArray(out)) return expect.fail('a token')
-          expect([out.status, out.body.error]).to.deep.equal([400, 'invalid_target'])
-        })
+        const target = door === 'on behalf of' ? apis.BILLING : (path.resource ?? API)
+        return refuses(path, door, { resources: declaredBut(target) }, [400, 'invalid_target'])
       })
+      if (door === 'a session')
+        it(`${name}, ${door}: does not come out where the application has not declared it`, () =>
+          refuses({ ...path, closes: true }, door, {}, [400, 'access_denied']))
     }
 })
