@@ -16,7 +16,7 @@ import { withDeployment } from '../fixtures/deployment.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
 import { ROOT, readPage } from '../fixtures/markdown.ts'
 import { type Json, readDescription } from '../fixtures/openapi.ts'
-import { codeOf, sectionOf } from '../fixtures/page.ts'
+import { codeOf, namesOf, rulesOf, sectionOf } from '../fixtures/page.ts'
 import { exchange, issue } from '../fixtures/requests.ts'
 import { uncalledStore as store } from '../fixtures/uncalled-store.ts'
 import { resolveOptions as ofClient } from '../packages/client/src/options.ts'
@@ -206,10 +206,6 @@ function eventMembers(): Rows {
 const filters = (): string[] =>
   paths['/subject-tokens'].get.parameters.map((parameter: Json) => resolve(parameter).name)
 
-const protocol = (heading: string, column: string, rows: Rows): Table => ({
-  ...{ page: 'docs/protocol.md', heading, column, rows },
-})
-
 const inWords = { store: 'required', statusList: '`{ ttl: 30 }`', sessions: 'off' }
 const coreOptions = options(resolveOptions({ store }), inWords)
 const clientOptions = options(ofClient({ issuer: 'https://a', clientId: 'a', clientSecret: 'a' }))
@@ -222,9 +218,7 @@ const TABLES: readonly Table[] = [
   { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: events() },
   { page: 'docs/events.md', heading: 'Members', column: 'member', rows: eventMembers() },
-  protocol('2. Management API', 'route', routes()),
-  protocol('3. Token exchange', 'parameter', named(['grant_type', ...PARAMETERS])),
-  protocol('3.5 Response', 'member', named(response.members)),
+  { page: 'docs/protocol.md', heading: '2. Management API', column: 'route', rows: routes() },
   ...(await storage()),
 ]
 
@@ -236,6 +230,8 @@ const RULES: readonly (readonly [heading: string, names: readonly string[]])[] =
   ],
   ['List', filters()],
   ['The record', members()],
+  ['3. Token exchange', ['grant_type', ...PARAMETERS]],
+  ['3.5 Response', response.members],
   ['4. Access token', response.claims],
 ]
 
@@ -295,8 +291,7 @@ for (const [page, text] of pages) {
 }
 const protocolText = pages.get('docs/protocol.md') ?? ''
 for (const [heading, names] of RULES) {
-  const section = sectionOf(protocolText, heading)
-  const ruled = [...section.matchAll(/\[[A-Z]\d+\]\s+`([\w.]+)`/g)].map(([, name = '']) => name)
+  const ruled = namesOf(rulesOf(sectionOf(protocolText, heading)))
   const missing = names.filter((name) => !ruled.includes(name))
   const invented = ruled.filter((name) => !names.includes(name))
   if (missing.length + invented.length > 0) {

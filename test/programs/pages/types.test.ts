@@ -1,7 +1,7 @@
 /** What the pages say of types, compared with the types by the compiler. */
 import { expect } from 'chai'
 import { compile, makeFolder, readPage } from '../../../fixtures/markdown.ts'
-import { codeOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
+import { codeOf, namesOf, rowsOf, rulesOf, sectionOf } from '../../../fixtures/page.ts'
 
 /** An error names what the page does not, and what it has invented. */
 const HEADER = `
@@ -42,7 +42,7 @@ function eventsOf(): string[] {
 }
 
 function policyOf(): string[] {
-  const rows = rowsOf(sectionOf(PROTOCOL, '5.1 `isAllowed`'))
+  const rows = rulesOf(sectionOf(PROTOCOL, '5.1 `isAllowed`'))
   const inner = {
     actor: 'Impersonation',
     client: 'Impersonation',
@@ -59,7 +59,7 @@ function policyOf(): string[] {
 }
 
 function claimsOf(): string[] {
-  const rows = rowsOf(sectionOf(PROTOCOL, '5.2 `getCustomJwtClaims`'))
+  const rows = rulesOf(sectionOf(PROTOCOL, '5.2 `getCustomJwtClaims`'))
   const paths = namesOf(rows).map((name) => name.split('.'))
   return [
     assertion('Is<keyof CustomClaimsRequest', [...new Set(paths.map(([outer = '']) => outer))]),

@@ -4,7 +4,7 @@ import type { KoaContextWithOIDC } from 'oidc-provider'
 import { API, useDeployment } from '../../../fixtures/deployment.ts'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { description, type Json } from '../../../fixtures/openapi.ts'
-import { codeOf, errorsOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
+import { errorsOf, namesOf, rulesOf, sectionOf } from '../../../fixtures/page.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { textsFor } from './probes.ts'
@@ -59,13 +59,15 @@ describe('token exchange: openapi.json', () => {
 
   it('names the parameters and the members that docs/protocol.md names', () => {
     const page = readPage('docs/protocol.md')
-    const parameters = rowsOf(sectionOf(page, '3. Token exchange'))
-    const taken = namesOf(parameters.filter(([, required]) => required !== 'refused'))
-    expect(Object.keys(TokenExchangeRequest.properties)).to.have.members([...taken, 'client_id'])
-    const members = rowsOf(sectionOf(page, '3.5 Response'))
+    const [taken = ''] = sectionOf(page, '3. Token exchange').split('- Refused:')
+    expect(Object.keys(TokenExchangeRequest.properties)).to.have.members([
+      ...namesOf(rulesOf(taken)),
+      'client_id',
+    ])
+    const members = rulesOf(sectionOf(page, '3.5 Response'))
     expect(Object.keys(TokenExchangeResponse.properties)).to.have.members(namesOf(members))
-    const always = members.filter(([, present]) => present === 'always')
-    expect(TokenExchangeResponse.required).to.have.members(always.flatMap(([name = '']) => codeOf(name)))
+    const always = members.filter(([, text = '']) => !text.startsWith(', if'))
+    expect(TokenExchangeResponse.required).to.have.members(namesOf(always))
   })
 
   it('has the texts of docs/protocol.md as its examples', () => {
