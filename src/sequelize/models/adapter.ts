@@ -105,7 +105,7 @@ export function createAdapter(
   }
   const { dialect } = database
   const texts = { upsert: { sql: dialect.upsert(ROW) }, record: textOf(dialect, RECORD) }
-  return (model) => new SequelizeAdapter({ database, texts, namespace, model })
+  return (model) => adapterOf({ database, texts, namespace }, model)
 }
 
 interface Place {
@@ -113,101 +113,76 @@ interface Place {
   /** The statements that write a row, in the words of this database. */
   readonly texts: { readonly upsert: Text; readonly record: Text }
   readonly namespace: string
-  readonly model: string
 }
 
-class SequelizeAdapter implements Adapter {
-  readonly #place: Place
+function adapterOf(place: Place, model: string): Adapter {
+  const { database, texts, namespace } = place
+  const { bindName } = database.dialect
+  const isBearer = BEARERS.has(model)
+  const keyOf = (id: string): Bound =>
+    bindName(isBearer ? createHash('sha256').update(id).digest('base64url') : id)
+  const where = (id: string): Bound[] => [bindName(namespace), model, keyOf(id)]
 
-  constructor(place: Place) {
-    this.#place = place
-  }
-
-  async upsert(id: string, payload: AdapterPayload, expiresIn?: number): Promise<void> {
-    const { database, texts, namespace, model } = this.#place
-    const expiresAt = expiryOf(model, expiresIn)
-    if (model === REPLAY_DETECTION) return this.#record(id, payload, expiresAt)
-    const { jti: _, ...withoutId } = payload
-    const stored = BEARERS.has(model) ? withoutId : payload
-    const name = database.dialect.bindName
-    const columns = [
-      ...this.#where(id),
-      JSON.stringify(stored),
-      GRANTABLE.has(model) ? name(payload.grantId) : null,
-      name(payload.userCode),
-      name(payload.uid),
-      writtenAt(),
-      typeof payload.consumed === 'number' ? payload.consumed : null,
-      expiresAt,
-    ]
-    await database.writeRow(texts.upsert, columns, `${namespace} ${model} ${id}`)
+  const first = async (sql: string, value: Bound, id?: string): Promise<AdapterPayload | undefined> => {
+    // PostgreSQL refuses NUL, and no row has it.
+    if (typeof value === 'string' && value.includes('\0')) return undefined
+    const row = await database.findRow({ sql }, [bindName(namespace), model, value, epochTime() - GRACE])
+    return row && payloadOf(row, isBearer ? id : undefined)
   }
 
   /** One of any number at the same time writes the row, or replaces one that has expired; the others are refused. */
-  async #record(id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> {
-    const { database, texts, namespace, model } = this.#place
-    const bind = [...this.#where(id), JSON.stringify(payload), writtenAt(), expiresAt]
+  const record = async (id: string, payload: AdapterPayload, expiresAt: number | null): Promise<void> => {
+    const bind = [...where(id), JSON.stringify(payload), writtenAt(), expiresAt]
     if (await database.writeRow(texts.record, bind, `${namespace} ${model} ${id}`)) return
     const replaced = await database.writeAlone({ sql: REPLACE_EXPIRED }, [...bind, epochTime() - GRACE])
     if (replaced === 0) throw new errors.InvalidGrant(`${model} already recorded`)
   }
 
-  async find(id: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND, this.#key(id), id)
-  }
-
-  async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_UID, this.#place.database.dialect.bindName(uid))
-  }
-
-  async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    return this.#first(FIND_BY_USER_CODE, this.#place.database.dialect.bindName(userCode))
-  }
-
-  async consume(id: string): Promise<void> {
-    const { database, model } = this.#place
-    // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
-    if ((await database.writeAlone({ sql: CONSUME }, [...this.#where(id), epochTime()])) === 1) return
-    // The provider does the same with a second use that it sees in time.
-    const row = await database.findRow({ sql: GRANT_OF }, this.#where(id))
-    const grantId = optionalText(row?.grant_id ?? null)
-    if (grantId !== undefined) await this.#endGrant(grantId)
-    throw new errors.InvalidGrant(`${model} already consumed`)
-  }
-
-  async destroy(id: string): Promise<void> {
-    await this.#place.database.writeAlone({ sql: DESTROY }, this.#where(id))
-  }
-
   /** Ends the rows of every grantable model: what the provider asks of one of them, it asks of all. */
-  async revokeByGrantId(grantId: string): Promise<void> {
-    const { database, namespace } = this.#place
-    await database.writeAll(REVOKE_GRANT, [namespace, grantId].map(database.dialect.bindName))
+  const revokeByGrantId = async (grantId: string): Promise<void> => {
+    await database.writeAll(REVOKE_GRANT, [namespace, grantId].map(bindName))
   }
 
-  async #endGrant(grantId: string): Promise<void> {
-    await this.revokeByGrantId(grantId)
-    await new SequelizeAdapter({ ...this.#place, model: 'Grant' }).destroy(grantId)
-  }
+  return {
+    async upsert(id, payload, expiresIn) {
+      const expiresAt = expiryOf(model, expiresIn)
+      if (model === REPLAY_DETECTION) return record(id, payload, expiresAt)
+      const { jti: _, ...withoutId } = payload
+      const columns = [
+        ...where(id),
+        JSON.stringify(isBearer ? withoutId : payload),
+        GRANTABLE.has(model) ? bindName(payload.grantId) : null,
+        bindName(payload.userCode),
+        bindName(payload.uid),
+        writtenAt(),
+        typeof payload.consumed === 'number' ? payload.consumed : null,
+        expiresAt,
+      ]
+      await database.writeRow(texts.upsert, columns, `${namespace} ${model} ${id}`)
+    },
 
-  async #first(sql: string, value: Bound, id?: string): Promise<AdapterPayload | undefined> {
-    // PostgreSQL refuses NUL, and no row has it.
-    if (typeof value === 'string' && value.includes('\0')) return undefined
-    const { database, namespace, model } = this.#place
-    const bind = [database.dialect.bindName(namespace), model, value, epochTime() - GRACE]
-    const row = await database.findRow({ sql }, bind)
-    return row && payloadOf(row, BEARERS.has(model) ? id : undefined)
-  }
+    find: async (id) => first(FIND, keyOf(id), id),
+    findByUid: async (uid) => first(FIND_BY_UID, bindName(uid)),
+    findByUserCode: async (userCode) => first(FIND_BY_USER_CODE, bindName(userCode)),
 
-  #where(id: string): Bound[] {
-    const { database, namespace, model } = this.#place
-    return [database.dialect.bindName(namespace), model, this.#key(id)]
-  }
+    async consume(id) {
+      // Not in a group, and `destroy` neither: the end of a grant takes its rows in another order.
+      if ((await database.writeAlone({ sql: CONSUME }, [...where(id), epochTime()])) === 1) return
+      // The provider does the same with a second use that it sees in time.
+      const row = await database.findRow({ sql: GRANT_OF }, where(id))
+      const grantId = optionalText(row?.grant_id ?? null)
+      if (grantId !== undefined) {
+        await revokeByGrantId(grantId)
+        await adapterOf(place, 'Grant').destroy(grantId)
+      }
+      throw new errors.InvalidGrant(`${model} already consumed`)
+    },
 
-  #key(id: string): Bound {
-    const { database, model } = this.#place
-    const key = BEARERS.has(model) ? createHash('sha256').update(id).digest('base64url') : id
-    return database.dialect.bindName(key)
+    async destroy(id) {
+      await database.writeAlone({ sql: DESTROY }, where(id))
+    },
+
+    revokeByGrantId,
   }
 }
 
