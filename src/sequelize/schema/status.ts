@@ -10,14 +10,6 @@ import { ALL_STEPS, allOf } from './steps.ts'
 
 export type Status = Awaited<ReturnType<typeof statusOf>>
 
-interface TableStatus {
-  readonly name: string
-  /** `undefined` where the table is missing. */
-  readonly rows?: number
-  /** When its oldest row was written; `undefined` where there is none, or rows do not say. */
-  readonly oldest?: Seconds
-}
-
 /** Counting may take as long. */
 const PATIENCE: Seconds = 300
 
@@ -28,7 +20,8 @@ const PATIENCE: Seconds = 300
 export async function statusOf(sequelize: Sequelize) {
   const database = databaseOf(sequelize, PATIENCE)
   const { applied, pending, unknown, faults } = await look(database, THIS_VERSION)
-  const tables: TableStatus[] = []
+  // `rows` is missing with its table; `oldest`, when a row was first written, where there is none or rows do not say.
+  const tables: { readonly name: string; readonly rows?: number; readonly oldest?: Seconds }[] = []
   for (const { name, written = 'NULL' } of [...TOKEN_TABLES, MODELS]) {
     const sql = `SELECT COUNT(*) AS number, ${written} AS oldest FROM ${name}`
     const [row] = await database.find(sql, []).catch((error: unknown) => {
