@@ -48,17 +48,11 @@ export const keysOf = ({ cookies }: Configuration): readonly (string | Buffer)[]
 
 const ALGORITHMS = { keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'] }
 
-export type Seal = ReturnType<typeof sealOf>
+type Seal = ReturnType<typeof sealOf>
 
 export function sealOf(issuer: string, configuration: Configuration) {
-  const derived = new Map<string | Buffer, Uint8Array>()
-  const derive = (key: string | Buffer): Uint8Array => {
-    const known = derived.get(key)
-    if (known) return known
-    const made = new Uint8Array(hkdfSync('sha256', key, issuer, 'oidc-provider-impersonation sessions', 32))
-    derived.set(key, made)
-    return made
-  }
+  const derive = (key: string | Buffer) =>
+    new Uint8Array(hkdfSync('sha256', key, issuer, 'oidc-provider-impersonation sessions', 32))
   /** Opened by any of the keys. */
   async function decrypt(purpose: Purpose, value: string | undefined): Promise<Armed | undefined> {
     if (value === undefined) return undefined
