@@ -5,20 +5,11 @@ import { isAlarming, isUnacknowledged } from '../tokens/subject-token.ts'
 import { assertKnown, mustBe, parseName, parseText, required } from './fields.ts'
 import { findToken, recordNotFound } from './record.ts'
 
-/** An acknowledgement of a record's alarms, each member checked (protocol.md §2.2). */
-interface AcknowledgementRequest {
-  /** Who has looked into it, and what they found: the caller's words. */
-  readonly by: string
-  readonly note: string
-  /** The replay that they saw, `null` if there was none. `undefined`: whatever there is. */
-  readonly replayedAt?: Seconds | null
-}
-
 /** Notes that someone has looked into the alarms that the record has now. */
 export async function acknowledgeSubjectToken(
   service: Service,
   id: string,
-  { by, note, replayedAt }: AcknowledgementRequest,
+  { by, note, replayedAt }: ReturnType<typeof parseAcknowledgementRequest>,
 ): Promise<void> {
   const token = await findToken(service, id)
   if (!token) throw recordNotFound()
@@ -35,9 +26,11 @@ const conflict = (text: string) => invalidRequest({ status: 409, public: text })
 
 const FIELDS = ['by', 'note', 'replayedAt']
 
-export function parseAcknowledgementRequest(
-  given: Readonly<Record<string, unknown>>,
-): AcknowledgementRequest {
+/**
+ * What someone says of the alarms of a record (protocol.md §2.2): who has looked into it, what they found, and the replay that
+ * they saw, `null` if there was none.
+ */
+export function parseAcknowledgementRequest(given: Readonly<Record<string, unknown>>) {
   assertKnown(given, FIELDS)
   const { by, note, replayedAt } = given
   for (const [field, value] of Object.entries({ by, note })) if (value === undefined) throw required(field)

@@ -17,21 +17,15 @@ import { orOutage } from '../provider/outage.ts'
 import { assertPolicyAllows, missingContext } from '../provider/policy.ts'
 import type { Service } from '../provider/settings.ts'
 import { mintId, secondOf } from '../tokens/id.ts'
-import { hashToken, mintToken, type SubjectTokenPurpose, type SubjectTokenText } from '../tokens/secret.ts'
+import { hashToken, mintToken, type SubjectTokenPurpose } from '../tokens/secret.ts'
 import type { SubjectTokenDraft } from '../tokens/subject-token.ts'
 import type { Caller } from './accounts.ts'
 import { assertKnown, mustBe, parseFlag, parseName, required } from './fields.ts'
 
-interface Issued {
-  /** Shown once: only its hash is stored. */
-  readonly subjectToken: SubjectTokenText
-  readonly record: SubjectTokenDraft
-}
-
 /** Issues a subject token for an account that exists, where the policy allows it. */
 export const issueSubjectToken = timed('issue', issueTo)
 
-async function issueTo(service: Service, caller: Caller, request: IssueRequest): Promise<Issued> {
+async function issueTo(service: Service, caller: Caller, request: IssueRequest) {
   const { provider, store } = service
   // Whatever its class: a RecordError of the deployment would read as a refusal of this API.
   const account = await timedLookup(() => caller.findAccount(request.userId)).catch((cause: unknown) => {
@@ -74,6 +68,7 @@ async function issueTo(service: Service, caller: Caller, request: IssueRequest):
     expiresAt,
     request: caller.request,
   })
+  // Shown once: only its hash is stored.
   return { subjectToken, record }
 }
 
@@ -142,19 +137,7 @@ async function assertIssuanceAllowed(
   }
 }
 
-/** A request for a subject token, each member checked (protocol.md §2.1). */
-interface IssueRequest {
-  readonly userId: string
-  readonly context: JsonObject
-  readonly clientId?: string
-  readonly actorId?: string
-  /** One, or a list, as it was sent. */
-  readonly resource?: string | readonly string[]
-  readonly scope?: string
-  readonly readOnly?: true
-  readonly expiresIn: Seconds
-  readonly use: SubjectTokenPurpose
-}
+type IssueRequest = ReturnType<typeof parseIssueRequest>
 
 const FIELDS = [
   ...['userId', 'context', 'clientId', 'actorId', 'resource', 'scope'],
@@ -164,12 +147,13 @@ export const MAX_CONTEXT_BYTES = 8 * 1024
 export const MAX_CONTEXT_LEVELS = 16
 const MAX_RESOURCES = 8
 
-export function parseIssueRequest(given: Readonly<Record<string, unknown>>, service: Service): IssueRequest {
+/** A request for a subject token, each member checked (protocol.md §2.1). */
+export function parseIssueRequest(given: Readonly<Record<string, unknown>>, service: Service) {
   const { options } = service
   assertKnown(given, FIELDS)
   const { userId, context, clientId, actorId, resource, scope, expiresIn, readOnly, use } = given
   if (userId === undefined) throw required('userId')
-  const request: IssueRequest = {
+  const request = {
     use: parseUse(use, service),
     userId: parseName('userId', userId),
     context: context === undefined ? {} : parseContext(context),
@@ -178,7 +162,9 @@ export function parseIssueRequest(given: Readonly<Record<string, unknown>>, serv
     ...(resource !== undefined && { resource: parseResource(resource) }),
     ...(scope !== undefined && { scope: parseScope(scope) }),
     // The record keeps what the option is now.
-    ...((readOnly === undefined ? options.readOnly : parseFlag('readOnly', readOnly)) && { readOnly: true }),
+    ...((readOnly === undefined ? options.readOnly : parseFlag('readOnly', readOnly)) && {
+      readOnly: true as const,
+    }),
     expiresIn:
       expiresIn === undefined ? options.subjectTokenTTL : parseLife(expiresIn, options.maxSubjectTokenTTL),
   }
@@ -197,7 +183,7 @@ function parseUse(value: unknown, { sessions }: Service): SubjectTokenPurpose {
 }
 
 /** One application, and one other person. Its resources are those that the application asks for. */
-function assertSessionForm({ userId, clientId, actorId, resource }: IssueRequest): void {
+function assertSessionForm({ userId, clientId, actorId, resource }: Partial<SubjectTokenDraft>): void {
   if (clientId === undefined) throw required('clientId')
   if (actorId === undefined) throw required('actorId')
   if (actorId === userId) throw actsAsSelf()

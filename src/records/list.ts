@@ -51,20 +51,12 @@ export interface RecordPage {
   readonly nextCursor?: string
 }
 
-/** A query of which each member was checked. */
-export interface ListRequest {
-  /** `undefined`: no record can match. */
-  readonly filter: SubjectTokenFilter | undefined
-  readonly limit: number
-  readonly cursor?: string
-}
-
 export const listSubjectTokens = timed('list', findPage)
 
 async function findPage(
   { provider, store, options }: Service,
   lookup: Lookup,
-  { filter: given, limit, cursor }: ListRequest,
+  { filter: given, limit, cursor }: ReturnType<typeof parseListRequest>,
 ): Promise<RecordPage> {
   if (!given) return { items: [] }
   const filter = await withAccounts(lookup, given, options.customClaimsTimeout)
@@ -84,7 +76,8 @@ export const QUERY = [...NAMES, 'state', ...FLAGS, 'unacknowledged', ...TIMES, '
 
 export type Given<Name extends string> = { readonly [Member in Name]?: unknown }
 
-export function parseListRequest(given: Given<(typeof QUERY)[number]>): ListRequest {
+/** A query, each member of which is checked. */
+export function parseListRequest(given: Given<(typeof QUERY)[number]>) {
   assertKnown(given, QUERY)
   const { userId, actorId, jti, ...names } = parseEach(given, NAMES, parseName)
   const id = jti === undefined ? undefined : recordIdIn(jti)
@@ -99,6 +92,7 @@ export function parseListRequest(given: Given<(typeof QUERY)[number]>): ListRequ
     ...parseEach(given, TIMES, parseTime),
   }
   return {
+    /** `undefined`: no record can match. */
     filter: jti === undefined || id !== undefined ? filter : undefined,
     limit: DEFAULT_LIMIT,
     ...parseEach(given, ['limit'], (name, value) => parseWhole(name, value, MAX_LIMIT)),
