@@ -1,31 +1,18 @@
 /** An access token of this provider as an actor token: who acts, and who acted before (protocol.md §3.3). */
 import { createHash, X509Certificate } from 'node:crypto'
-import type { AccessToken } from 'oidc-provider'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { actorTokenRefused } from '../base/errors.ts'
 import { isPlainObject, isStorableName } from '../base/json.ts'
 import { chainOf, readAct, subsOf } from '../tokens/act.ts'
-import { type ActClaim, type ActingParty, isOfSession } from '../tokens/subject-token.ts'
+import { type ActClaim, isOfSession } from '../tokens/subject-token.ts'
 import type { GrantContext } from './grants.ts'
 import { findOwnToken, type OwnToken } from './own-token.ts'
 import type { Service } from './settings.ts'
 
-export interface ActorToken {
-  /** The account that acts, with those who acted through it before. */
-  readonly actor: ActingParty & { readonly audiences: readonly string[] }
-  readonly scopes: ReadonlySet<string>
-  /** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
-  readonly confirmation: { readonly jkt?: string; readonly thumbprint?: string }
-  readonly readOnly: boolean
-  /** The stored token of an opaque one, which is passed to `findAccount`. */
-  readonly model?: AccessToken
-}
+export type ActorToken = Awaited<ReturnType<typeof findActorToken>>
 
-export async function findActorToken(
-  ctx: GrantContext,
-  service: Service,
-  value: string,
-): Promise<ActorToken> {
+/** The account that acts, with those who acted through it before, and what the token demands of its sender. */
+export async function findActorToken(ctx: GrantContext, service: Service, value: string) {
   const token = await findOwnToken({ ...service, ctx, refused: actorTokenRefused }, value)
   const { sub, client, scope, aud, cnf, readOnly, model } = token
   const { clientId } = client
@@ -69,7 +56,8 @@ function assertStorable(names: readonly string[]): void {
   if (!names.every(isStorableName)) throw actorTokenRefused({ private: 'a name that cannot be stored' })
 }
 
-function readConfirmation(cnf: unknown): ActorToken['confirmation'] {
+/** The key the token is bound to (RFC 7800): a DPoP key, a certificate, or none. */
+function readConfirmation(cnf: unknown): { readonly jkt?: string; readonly thumbprint?: string } {
   if (cnf === undefined) return {}
   const { jkt, 'x5t#S256': thumbprint, ...unknown } = isPlainObject(cnf) ? cnf : {}
   // A kind of key that this request cannot prove is a key that was not proven.
