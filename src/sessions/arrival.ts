@@ -95,7 +95,7 @@ async function arrive(
   try {
     const { actorId } = attempt
     const record = await findRecord(ctx, service, armed, actorId)
-    attempt.record = record
+    Object.assign(attempt, { record })
     const { client, session } = partiesOf(ctx)
     const { clientId } = client
     const account = await getUser(record, async (id) => service.configuration.findAccount?.(ctx, id))

@@ -35,13 +35,8 @@ export interface Arrival extends SessionFacts {
 }
 
 /** As much of an arrival as there is, for the event about a refusal. */
-export interface Attempt {
-  readonly actorId: string
-  readonly clientId: string
-  record?: SubjectToken | undefined
-  scope?: string
-  resources?: readonly string[]
-}
+export type Attempt = Pick<Arrival, 'actorId' | 'clientId'> &
+  Partial<Pick<Arrival, 'record' | 'scope' | 'resources'>>
 
 /** What `ttl` of the configuration is about in a session. */
 export type Kind = 'AccessToken' | 'AuthorizationCode' | 'IdToken'
