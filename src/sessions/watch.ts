@@ -1,5 +1,5 @@
 /** Finds the sessions whose time has come, of every process, and ends them. */
-import { epochTime, type Seconds } from '../base/clock.ts'
+import { createMemory, epochTime, type Seconds } from '../base/clock.ts'
 import type { Service } from '../provider/settings.ts'
 import type { DueSession, SessionStore } from '../tokens/store.ts'
 import { type Endings, endDueSession } from './ending.ts'
@@ -191,20 +191,14 @@ const MOST = 1000
  * does not respond must not keep a reader of metrics waiting.
  */
 export function countOpenSessions(sessions: SessionStore, issuer: string): () => number | undefined {
+  const recall = createMemory<'open', void>(1, true)
   let found: number | undefined
-  let lookedAt: Seconds = Number.NEGATIVE_INFINITY
+  const look = async () => {
+    found = (await sessions.findDue(issuer, epochTime() + LATEST, MOST)).length
+  }
   return () => {
-    const now = epochTime()
-    if (Math.abs(now - lookedAt) >= AGE) {
-      lookedAt = now
-      sessions.findDue(issuer, now + LATEST, MOST).then(
-        (open) => {
-          found = open.length
-        },
-        // What was found last is shown: that storage fails is told elsewhere.
-        () => {},
-      )
-    }
+    // What was found last is shown: that storage fails is told elsewhere.
+    recall('open', AGE, look).catch(() => {})
     return found
   }
 }
