@@ -22,18 +22,18 @@ export { readForm } from './pages/form.ts'
 export { type Html, html, linked, type Value } from './pages/html.ts'
 export { isOfThisOrigin } from './pages/origin.ts'
 export { inProvider, unsentRequest } from './provider/accounts.ts'
-export { answerOf, findNames } from './provider/call.ts'
 export {
   findRegisteredClient,
   registeredAudiences,
   registeredManagementScopes,
   registeredResources,
   withoutDocument,
-} from './provider/clients.ts'
+} from './provider/client-metadata.ts'
+export { answerOf, findNames } from './provider/deployment-functions.ts'
 export { requestOf, setRoute } from './provider/failures.ts'
-export { findAccount, type GrantContext, requestedResourceServers } from './provider/grants.ts'
+export { findAccount, type GrantContext, requestedResourceServers } from './provider/lib-grants.ts'
 export { defaultManagementResource, type Service } from './provider/settings.ts'
-export { defaultBase, resolveStatusLists } from './provider/status-reference.ts'
+export { defaultBase, resolveStatusLists } from './provider/status-claim.ts'
 export type { Lookup } from './records/accounts.ts'
 export { onlyOne, parseName, parseText, required } from './records/fields.ts'
 export { recordNotFound } from './records/record.ts'
@@ -44,8 +44,8 @@ export { resolveMounting } from './router/mounting.ts'
 export { assertNoQuery, single } from './router/query.ts'
 export { refuse } from './router/respond.ts'
 export type { MissingRight } from './sequelize/schema/rights.ts'
-export { canBeTold } from './sessions/opt-in.ts'
-export { keysOf } from './sessions/seal.ts'
+export { canBeTold } from './sessions/client-opt-in.ts'
+export { keysOf } from './sessions/cookies.ts'
 export { isCreatedIn, matches, namesOf } from './tokens/filter.ts'
 export { earliestId, isId, mintId } from './tokens/id.ts'
 export { hashToken, mintToken } from './tokens/secret.ts'

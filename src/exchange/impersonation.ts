@@ -13,26 +13,31 @@ import {
 } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
 import { type ActorToken, certificateThumbprint, findActorToken } from '../provider/actor-token.ts'
-import { assertSecretInHeader, registeredAudiences, registeredResources } from '../provider/clients.ts'
-import { getWithheldScopes } from '../provider/configuration.ts'
-import { recordInClaims } from '../provider/custom-claims.ts'
+import { recordInClaims } from '../provider/claims-functions.ts'
 import {
-  findAccount,
-  type GrantContext,
-  recordProof,
-  type SenderConstraint,
-  verifySender,
-} from '../provider/grants.ts'
-import { assertPolicyAllows, type Policy, recordInPolicy } from '../provider/policy.ts'
+  assertSecretInHeader,
+  registeredAudiences,
+  registeredResources,
+} from '../provider/client-metadata.ts'
+import { getWithheldScopes } from '../provider/configuration.ts'
+import { assertPolicyAllows, type Policy, recordInPolicy } from '../provider/is-allowed.ts'
+import { findAccount, type GrantContext } from '../provider/lib-grants.ts'
+import { recordProof, type SenderConstraint, verifySender } from '../provider/sender-constraint.ts'
 import type { Service } from '../provider/settings.ts'
-import { shownActor } from '../tokens/act.ts'
+import { shownActor } from '../tokens/actor-chain.ts'
 import { findPresented, type SubjectTokenStore } from '../tokens/store.ts'
 import { isSpent, type SubjectToken, type SubjectTokenUse, stateOf } from '../tokens/subject-token.ts'
-import { collectClaims } from './claims.ts'
+import { collectClaims } from './issued-claims.ts'
 import { ReplayedSubjectToken, recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, getUser, type ImpersonationSubject, identifySubject } from './subject.ts'
-import { getResourceServer, grantScope, isAllowedResource, type Target } from './target.ts'
+import { getResourceServer, grantScope, isAllowedResource, type Target } from './resource-and-scope.ts'
+import {
+  type Actor,
+  assertChain,
+  getUser,
+  type ImpersonationSubject,
+  identifySubject,
+} from './user-and-actors.ts'
 
 /**
  * Exchanges a subject token of the management API (protocol.md §3), stage by stage. Before `consume` every stage may

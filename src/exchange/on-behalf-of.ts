@@ -18,31 +18,26 @@ import {
   subjectIdentifier,
 } from '../provider/access-token.ts'
 import { isAccountOf } from '../provider/accounts.ts'
+import { recordInClaims } from '../provider/claims-functions.ts'
 import {
   assertSecretInHeader,
   authenticates,
   registeredAudiences,
   registeredResources,
-} from '../provider/clients.ts'
+} from '../provider/client-metadata.ts'
 import { getWithheldScopes } from '../provider/configuration.ts'
-import { recordInClaims } from '../provider/custom-claims.ts'
-import {
-  findAccount,
-  type GrantContext,
-  recordProof,
-  type SenderConstraint,
-  verifySender,
-} from '../provider/grants.ts'
-import { findOwnToken, type OwnToken } from '../provider/own-token.ts'
-import { askDeployment, recordInPolicy } from '../provider/policy.ts'
+import { askDeployment, recordInPolicy } from '../provider/is-allowed.ts'
+import { findAccount, type GrantContext } from '../provider/lib-grants.ts'
+import { findOwnToken, type OwnToken } from '../provider/presented-access-token.ts'
+import { recordProof, type SenderConstraint, verifySender } from '../provider/sender-constraint.ts'
 import type { Service } from '../provider/settings.ts'
-import { readAct, shownActor, subsOf } from '../tokens/act.ts'
+import { readAct, shownActor, subsOf } from '../tokens/actor-chain.ts'
 import type { ActingParty } from '../tokens/subject-token.ts'
-import { collectClaims } from './claims.ts'
+import { collectClaims } from './issued-claims.ts'
 import { recordOutcome } from './outcome.ts'
 import { type ExchangeContext, type ExchangeRequest, parseRequest } from './request.ts'
-import { type Actor, assertChain, getUser, identifySubject, type ReceivedToken } from './subject.ts'
-import { getResourceServer, grantScope, isAllowedResource, type Target } from './target.ts'
+import { getResourceServer, grantScope, isAllowedResource, type Target } from './resource-and-scope.ts'
+import { type Actor, assertChain, getUser, identifySubject, type ReceivedToken } from './user-and-actors.ts'
 
 /**
  * Exchanges an access token that an API received (protocol.md §8), stage by stage: as often as it needs, until the token

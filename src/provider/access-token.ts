@@ -7,9 +7,10 @@ import { misconfigured, proofRefused } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import type { ResolvedOptions } from '../options.ts'
 import type { AccessTokenFormat } from '../tokens/subject-token.ts'
-import { decide, keeps } from './decided.ts'
-import { buildTokenResponse, type GrantContext, type SenderConstraint } from './grants.ts'
+import { buildTokenResponse, type GrantContext } from './lib-grants.ts'
 import { noticeOpaqueByDefault } from './notices.ts'
+import { decide, keeps } from './reserved-claims.ts'
+import type { SenderConstraint } from './sender-constraint.ts'
 import type { Settings } from './settings.ts'
 
 /** An access token that is complete except for its claims, and neither signed nor saved. */

@@ -3,10 +3,10 @@ import { createHash, X509Certificate } from 'node:crypto'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { actorTokenRefused } from '../base/errors.ts'
 import { isPlainObject, isStorableName } from '../base/json.ts'
-import { chainOf, readAct, subsOf } from '../tokens/act.ts'
+import { chainOf, readAct, subsOf } from '../tokens/actor-chain.ts'
 import { type ActClaim, isOfSession } from '../tokens/subject-token.ts'
-import type { GrantContext } from './grants.ts'
-import { findOwnToken, type OwnToken } from './own-token.ts'
+import type { GrantContext } from './lib-grants.ts'
+import { findOwnToken, type OwnToken } from './presented-access-token.ts'
 import type { Service } from './settings.ts'
 
 export type ActorToken = Awaited<ReturnType<typeof findActorToken>>

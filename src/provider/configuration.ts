@@ -26,8 +26,8 @@ import {
   mayUseDocument,
   type RawMetadata,
   registeredManagementScopes,
-} from './clients.ts'
-import { validateClientMetadata } from './registration.ts'
+} from './client-metadata.ts'
+import { validateClientMetadata } from './client-registration.ts'
 import type { Settings } from './settings.ts'
 
 declare module 'oidc-provider' {

@@ -2,10 +2,10 @@ import type Router from '@koa/router'
 import type { Client, Configuration, Provider } from 'oidc-provider'
 import type { ResolvedOptions } from '../options.ts'
 import type { SubjectTokenStore } from '../tokens/store.ts'
-import { createAccessTokenVerifier, rememberVerified } from './access-token-jwt.ts'
+import { assertStaticClients } from './client-registration.ts'
+import { createAccessTokenVerifier, rememberVerified } from './jwt-verification.ts'
 import { assertSigningKeys, jwtSigner } from './keys.ts'
-import { assertStaticClients } from './registration.ts'
-import type { StatusLists } from './status-reference.ts'
+import type { StatusLists } from './status-claim.ts'
 
 /** Everything that the rooms need: complete once `attach` has returned. */
 export interface Service {

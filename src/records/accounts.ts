@@ -1,7 +1,7 @@
 import type { Account } from 'oidc-provider'
 import type { Seconds } from '../base/clock.ts'
 import { isStorableName } from '../base/json.ts'
-import { callDeployment } from '../provider/call.ts'
+import { callDeployment } from '../provider/deployment-functions.ts'
 import type { KillFilter, SubjectTokenFilter } from '../tokens/store.ts'
 
 /** How the accounts behind names are found. */

@@ -4,7 +4,7 @@ import { withoutUndefined } from '../base/json.ts'
 import type { AccessTokenEnd } from '../events.ts'
 import { emitRefusal } from '../provider/notices.ts'
 import type { Service } from '../provider/settings.ts'
-import { shownActor } from '../tokens/act.ts'
+import { shownActor } from '../tokens/actor-chain.ts'
 import { isUnexpired, jtiOf, type SpentSubjectToken } from '../tokens/subject-token.ts'
 import { endProduced } from './stop.ts'
 

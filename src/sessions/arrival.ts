@@ -17,18 +17,15 @@ import type { JsonObject } from '../base/json.ts'
 import type { ImpersonationPolicyRequest } from '../options.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
+import { askCustomClaims, recordInClaims } from '../provider/claims-functions.ts'
 import { getWithheldScopes } from '../provider/configuration.ts'
-import { askCustomClaims, recordInClaims } from '../provider/custom-claims.ts'
 import { requestOf } from '../provider/failures.ts'
-import type { GrantContext } from '../provider/grants.ts'
+import { assertPolicyAllows, recordInPolicy } from '../provider/is-allowed.ts'
+import type { GrantContext } from '../provider/lib-grants.ts'
 import { emitRefusal } from '../provider/notices.ts'
-import { assertPolicyAllows, recordInPolicy } from '../provider/policy.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
-import type { SignIn } from './engineer.ts'
-import { DOOR_CLIENT, isOpen, obeysReadOnly } from './opt-in.ts'
-import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
-import { type Attempt, remember, requestState } from './request.ts'
+import { DOOR_CLIENT, isOpen, obeysReadOnly } from './client-opt-in.ts'
 import {
   armedCookie,
   findArmed,
@@ -39,8 +36,11 @@ import {
   TO_ARRIVE,
   writeArmedCookie,
   writeDoorCookie,
-} from './seal.ts'
-import { actedFor } from './tokens.ts'
+} from './cookies.ts'
+import type { SignIn } from './engineer.ts'
+import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
+import { type Attempt, remember, requestState } from './request.ts'
+import { actedFor } from './session-tokens.ts'
 
 /** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */
 export async function answerFor(

@@ -11,19 +11,30 @@ import type { JsonObject } from '../base/json.ts'
 import { readMembers } from '../pages/form.ts'
 import { isOfThisOrigin } from '../pages/origin.ts'
 import { inProvider } from '../provider/accounts.ts'
-import { findNames } from '../provider/call.ts'
-import { findClient } from '../provider/clients.ts'
+import { findClient } from '../provider/client-metadata.ts'
+import { findNames } from '../provider/deployment-functions.ts'
 import { requestOf, setRoute } from '../provider/failures.ts'
-import { findAccount } from '../provider/grants.ts'
+import { assertPolicyAllows } from '../provider/is-allowed.ts'
+import { findAccount } from '../provider/lib-grants.ts'
 import { orOutage } from '../provider/outage.ts'
-import { assertPolicyAllows } from '../provider/policy.ts'
 import { endReplayed } from '../records/replay.ts'
 import { originalPathOf } from '../router/handler.ts'
 import { refuse } from '../router/respond.ts'
 import { readToken } from '../tokens/secret.ts'
 import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { findSealed, getUser, policyRequest, tellRefused } from './arrival.ts'
-import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './opt-in.ts'
+import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './client-opt-in.ts'
+import {
+  armedCookie,
+  BROUGHT,
+  keptCookie,
+  readCookie,
+  type Sealed,
+  type SessionService,
+  TO_ARRIVE,
+  writeArmedCookie,
+  writeDoorCookie,
+} from './cookies.ts'
 import {
   setHeaders,
   showBusy,
@@ -35,17 +46,6 @@ import {
 } from './page.ts'
 import type { Session } from './provider.ts'
 import { requestState } from './request.ts'
-import {
-  armedCookie,
-  BROUGHT,
-  keptCookie,
-  readCookie,
-  type Sealed,
-  type SessionService,
-  TO_ARRIVE,
-  writeArmedCookie,
-  writeDoorCookie,
-} from './seal.ts'
 
 /** How long someone may take to sign in, and then to agree. */
 const TO_AGREE: Seconds = 600

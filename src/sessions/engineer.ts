@@ -2,7 +2,7 @@
 
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { isAccountOf } from '../provider/accounts.ts'
-import { callDeployment } from '../provider/call.ts'
+import { callDeployment } from '../provider/deployment-functions.ts'
 import { emitFailureAt } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { lookupIn } from '../records/records.ts'

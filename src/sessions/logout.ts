@@ -6,13 +6,13 @@ import type { Context, Middleware } from 'koa'
 import type { Client, Provider } from 'oidc-provider'
 import { parsedBody, read } from '../base/body.ts'
 import { isPlainObject } from '../base/json.ts'
-import { findClient } from '../provider/clients.ts'
+import { findClient } from '../provider/client-metadata.ts'
 import { setRoute } from '../provider/failures.ts'
 import type { Service } from '../provider/settings.ts'
 import { refuse } from '../router/respond.ts'
+import { signOut } from './code-replay.ts'
 import { endedPage, setHeaders, showFailure } from './page.ts'
 import { recordIdOf, verifyIdToken } from './provider.ts'
-import { signOut } from './replay.ts'
 
 /** Middleware of the provider, before its own routes. A logout that is not of a session passes through. */
 export function logoutOfSessions(service: Service, route = '/session/end'): Middleware {

@@ -11,7 +11,7 @@ import {
 } from 'oidc-provider'
 import { isPlainObject } from '../base/json.ts'
 import { endAccessToken } from '../provider/access-token.ts'
-import { unsupported } from '../provider/grants.ts'
+import { unsupported } from '../provider/lib-grants.ts'
 import { isId } from '../tokens/id.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
 

@@ -11,13 +11,15 @@ import type {
 } from 'oidc-provider'
 import type { ResolvedOptions, ResolvedSessions } from '../options.ts'
 import { withMembers } from '../provider/configuration.ts'
-import { askAbout } from '../provider/decided.ts'
+import { askAbout } from '../provider/reserved-claims.ts'
 import type { Service, Sessions } from '../provider/settings.ts'
 import { answerFor, tellOnce } from './arrival.ts'
+import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, obeysReadOnly, validateOptIn } from './client-opt-in.ts'
+import { followGrants, sessionGrantPolicy } from './code-replay.ts'
+import { keysOf, type SessionService, sealOf } from './cookies.ts'
 import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
-import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, obeysReadOnly, validateOptIn } from './opt-in.ts'
 import {
   assertSessionFacts,
   endHeadlessSession,
@@ -26,17 +28,15 @@ import {
   sendsCookie,
   showHeadlessGrants,
 } from './provider.ts'
-import { followGrants, sessionGrantPolicy } from './replay.ts'
 import { type Kind, rememberSessions, requestState } from './request.ts'
-import { keysOf, type SessionService, sealOf } from './seal.ts'
-import { spend } from './spend.ts'
 import {
   accountOfSession,
   assertIssuedAsConfigured,
   assertOfSession,
   claimsOfSession,
   ttlOf,
-} from './tokens.ts'
+} from './session-tokens.ts'
+import { spend } from './spend.ts'
 import { watchSessions } from './watch.ts'
 
 /** What every deployment has: without the option, what another process has opened ends here, too (protocol.md §10.5). */

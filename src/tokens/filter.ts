@@ -1,6 +1,6 @@
 /** Which records a filter means. A store may find them by indexes; what it means is said here. */
 import type { Seconds } from '../base/clock.ts'
-import { subsOf } from './act.ts'
+import { subsOf } from './actor-chain.ts'
 import { earliestId } from './id.ts'
 import type { KillFilter, SubjectTokenFilter } from './store.ts'
 import { isLive, isUnacknowledged, type SubjectToken, stateOf } from './subject-token.ts'

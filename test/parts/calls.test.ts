@@ -2,7 +2,7 @@
 import { mock } from 'node:test'
 import { expect } from 'chai'
 import { checkOf, reasonOf } from '../../src/base/errors.ts'
-import { callDeployment } from '../../src/provider/call.ts'
+import { callDeployment } from '../../src/provider/deployment-functions.ts'
 
 /** Timers that keep the process alive. Mocha sets its own once a test has returned its promise. */
 const timers = (): number => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type ClientMetadata, errors } from 'oidc-provider'
 import { send } from '../../fixtures/http.ts'
-import { isOpen } from '../../src/sessions/opt-in.ts'
+import { isOpen } from '../../src/sessions/client-opt-in.ts'
 import { armed, CALLBACK, errorOf, type Given, PAIRWISE, rule, shop, shown, unspent } from './arriving.ts'
 import { type Named, type Rule, type Steps, values } from './rule.ts'
 

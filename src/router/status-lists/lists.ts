@@ -1,6 +1,6 @@
 import { epochTime, onceASecond, type Seconds } from '../../base/clock.ts'
 import type { Service } from '../../provider/settings.ts'
-import { listUri, type StatusLists } from '../../provider/status-reference.ts'
+import { listUri, type StatusLists } from '../../provider/status-claim.ts'
 import type { SubjectTokenStore } from '../../tokens/store.ts'
 import { LONGEST_LIFE, STATUS_LIST_SIZE, STATUS_SHOWN } from '../../tokens/subject-token.ts'
 import { type SignedStatusList, statusListOf } from './status-list.ts'

@@ -4,7 +4,7 @@ import type { Provider } from 'oidc-provider'
 import { epochTime } from '../../base/clock.ts'
 import { notFound, RecordError } from '../../base/errors.ts'
 import { timed } from '../../metrics/metrics.ts'
-import { LIST_NUMBER } from '../../provider/status-reference.ts'
+import { LIST_NUMBER } from '../../provider/status-claim.ts'
 import { only, respond } from '../respond.ts'
 import type { PublishedLists } from './lists.ts'
 

@@ -10,7 +10,7 @@ import { useDeployment } from '../../../fixtures/deployment.ts'
 import { list, manage, postRevocation, show } from '../../../fixtures/management.ts'
 import { description, type Json, readDescription } from '../../../fixtures/openapi.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../../fixtures/requests.ts'
-import { LIST_NUMBER } from '../../../src/provider/status-reference.ts'
+import { LIST_NUMBER } from '../../../src/provider/status-claim.ts'
 import { LONGEST_LIFE } from '../../../src/tokens/subject-token.ts'
 import { isHead, ROUTES, type RouteName, routeOf } from '../../spec/managing.ts'
 

@@ -4,7 +4,7 @@ import {
   registeredAudiences,
   registeredManagementScopes,
   registeredResources,
-} from '../../../src/provider/clients.ts'
+} from '../../../src/provider/client-metadata.ts'
 
 const API = 'https://api.example.com'
 const SCOPES = ['subject-tokens:create', 'subject-tokens:read']

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { errors } from 'oidc-provider'
 import * as installed from 'oidc-provider/lib/helpers/grants.js'
 import { ROOT } from '../../../fixtures/markdown.ts'
-import { assertGrantFunctions, clientMayRequest } from '../../../src/provider/grants.ts'
+import { assertGrantFunctions, clientMayRequest } from '../../../src/provider/lib-grants.ts'
 
 type Context = Parameters<typeof clientMayRequest>[0]
 

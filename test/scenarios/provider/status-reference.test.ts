@@ -1,7 +1,7 @@
 /** Where the status of a token stands (draft-ietf-oauth-status-list §6.2): one way to write each place (protocol.md §4.1). */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { readStatusIndex, resolveStatusLists, statusClaim } from '../../../src/provider/status-reference.ts'
+import { readStatusIndex, resolveStatusLists, statusClaim } from '../../../src/provider/status-claim.ts'
 
 const LISTS = { base: 'https://id.example.com/api/status-lists', ttl: 30 }
 const at = (idx: unknown, uri: unknown) => readStatusIndex(LISTS, { status_list: { idx, uri } })

@@ -1,7 +1,7 @@
 /** Which verified tokens are remembered: by hash, a bounded number, and what is looked at every time. */
 import { expect } from 'chai'
 import { now, type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
-import { type AccessTokenVerifier, rememberVerified } from '../../../src/provider/access-token-jwt.ts'
+import { type AccessTokenVerifier, rememberVerified } from '../../../src/provider/jwt-verification.ts'
 
 const ISSUER = 'https://id.example.com/oidc'
 const LIFE = 600

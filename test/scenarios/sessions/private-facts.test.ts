@@ -8,7 +8,7 @@ import { storedModels } from '../../../fixtures/clients.ts'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
 import { createMemoryStore } from '../../../packages/store-contract/src/index.ts'
 import { createImpersonation } from '../../../src/index.ts'
-import { armedCookie } from '../../../src/sessions/seal.ts'
+import { armedCookie } from '../../../src/sessions/cookies.ts'
 import { inScene, type Scene, sealed } from '../../spec/arriving.ts'
 import { type Patch, patchedProvider } from './patched-provider.ts'
 

@@ -3,7 +3,7 @@ import { functionFailed } from '../base/errors.ts'
 import { frozenCopy, isPlainJson, isPlainObject, type JsonObject } from '../base/json.ts'
 import type { CustomClaimsRequest, ResolvedOptions } from '../options.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
-import { callDeployment } from './call.ts'
+import { callDeployment } from './deployment-functions.ts'
 
 /** Claims nested deeper than this are a mistake, or a cycle. */
 const MAX_LEVELS = 32

@@ -1,13 +1,13 @@
 /** Which clients a subject token may open: those that the administrator has registered for it. */
 import type { Client, ClientMetadata, KoaContextWithOIDC } from 'oidc-provider'
 import { TOKEN_EXCHANGE_AUDIENCES } from '../base/constants.ts'
-import type { RawMetadata } from '../provider/clients.ts'
+import type { RawMetadata } from '../provider/client-metadata.ts'
 import {
   assertAsStrong,
   assertWithin,
   invalidClientMetadata,
   metadataBefore,
-} from '../provider/registration.ts'
+} from '../provider/client-registration.ts'
 
 /** Client metadata: whether a subject token may open this client, and where its sign-in starts. */
 const IMPERSONATION_SESSIONS = 'impersonation_sessions'

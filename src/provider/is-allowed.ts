@@ -2,7 +2,7 @@ import { denied, functionFailed } from '../base/errors.ts'
 import { frozenCopy, type JsonObject, type JsonValue } from '../base/json.ts'
 import type { ImpersonationPolicyRequest, PolicyRequest, ResolvedOptions } from '../options.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
-import { callDeployment } from './call.ts'
+import { callDeployment } from './deployment-functions.ts'
 
 /** The options that decide whether an impersonation is allowed. */
 export type Policy = Pick<ResolvedOptions, 'isAllowed' | 'requiredContext' | 'customClaimsTimeout'>

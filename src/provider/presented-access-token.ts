@@ -6,11 +6,11 @@ import type { AccessToken, Client } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { TOKEN_EXCHANGE } from '../base/constants.ts'
 import { isOfSession, type SpentSubjectToken } from '../tokens/subject-token.ts'
-import type { AccessTokenPayload } from './access-token-jwt.ts'
-import { findClient } from './clients.ts'
-import type { GrantContext } from './grants.ts'
+import { findClient } from './client-metadata.ts'
+import type { AccessTokenPayload } from './jwt-verification.ts'
+import type { GrantContext } from './lib-grants.ts'
 import type { Service } from './settings.ts'
-import { readStatusIndex } from './status-reference.ts'
+import { readStatusIndex } from './status-claim.ts'
 
 export interface OwnToken {
   /** The user: the account id in an opaque token; in a JWT the identifier by which its client knows the user. */

@@ -1,7 +1,7 @@
 import { errors, type ResourceServerInstance } from 'oidc-provider'
 import { scopeRefused, targetRefused } from '../base/errors.ts'
 import { assertConfigured } from '../provider/configuration.ts'
-import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/grants.ts'
+import { clientMayRequest, type GrantContext, requestedResourceServers } from '../provider/lib-grants.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
 
 /** The resource that the access token is for, and its scopes. */

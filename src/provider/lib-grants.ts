@@ -2,7 +2,6 @@
  * The one import of oidc-provider's module for custom grants. It is outside semantic versioning, so it is named here
  * once, and `attach` checks that it has every function that is used.
  */
-import type { X509Certificate } from 'node:crypto'
 import { createRequire } from 'node:module'
 import {
   type Account,
@@ -12,16 +11,9 @@ import {
   type TokenEndpointGrantContext,
 } from 'oidc-provider'
 import * as module from 'oidc-provider/lib/helpers/grants.js'
-import { proofRefused } from '../base/errors.ts'
 
 /** A request as the provider passes it to the handler of a grant. The handler knows its parameters. */
 export type GrantContext = TokenEndpointGrantContext
-
-/** The key that the sender proved to hold. The access token is bound to at most one. */
-export interface SenderConstraint {
-  readonly dPoP?: module.DPoPValidationResult
-  readonly certificate?: string | X509Certificate
-}
 
 const USED = [
   'buildTokenResponse',
@@ -35,7 +27,7 @@ const USED = [
 ] as const satisfies readonly (keyof typeof module)[]
 
 /** The functions that may be called: those that `attach` has checked. */
-const grants: Pick<typeof module, (typeof USED)[number]> = module
+export const grants: Pick<typeof module, (typeof USED)[number]> = module
 
 /** @throws {TypeError} that names the version of oidc-provider and the function that it lacks. */
 export function assertGrantFunctions(given: object = module): void {
@@ -49,31 +41,6 @@ export function assertGrantFunctions(given: object = module): void {
 export function unsupported(why: string): TypeError {
   const { version } = createRequire(import.meta.url)('oidc-provider/package.json')
   return new TypeError(`oidc-provider ${version} ${why}; install a version that this package supports`)
-}
-
-/**
- * The key that the sender proved to hold, by DPoP (RFC 9449) or by a client certificate (RFC 8705); the access token
- * will be bound to it. Refuses wrong proofs, and a client that must send a proof and did not.
- */
-export async function verifySender(ctx: GrantContext): Promise<SenderConstraint> {
-  try {
-    const { provider } = ctx.oidc
-    const dPoP = await grants.validateDpop(provider, ctx)
-    const certificate = grants.checkMtlsCert(provider, ctx)
-    grants.checkDpopRequired(provider, ctx, dPoP)
-    return { dPoP, certificate }
-  } catch (error) {
-    throw proofRefused(error)
-  }
-}
-
-/** Records the DPoP proof, and refuses one that was used before (RFC 9449 §11.1). */
-export async function recordProof(ctx: GrantContext, { dPoP }: SenderConstraint): Promise<void> {
-  try {
-    await grants.checkDpopReplay(ctx.oidc.provider, ctx, dPoP, ctx.oidc.client.clientId)
-  } catch (error) {
-    throw proofRefused(error)
-  }
 }
 
 /**

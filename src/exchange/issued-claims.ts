@@ -1,13 +1,13 @@
 import type { JsonObject } from '../base/json.ts'
 import type { CustomClaimsRequest } from '../options.ts'
 import { type AccessTokenDraft, subjectIdentifier } from '../provider/access-token.ts'
-import { askCustomClaims, askExtraTokenClaims } from '../provider/custom-claims.ts'
-import { askAbout } from '../provider/decided.ts'
-import type { GrantContext } from '../provider/grants.ts'
+import { askCustomClaims, askExtraTokenClaims } from '../provider/claims-functions.ts'
+import type { GrantContext } from '../provider/lib-grants.ts'
+import { askAbout } from '../provider/reserved-claims.ts'
 import type { Service } from '../provider/settings.ts'
-import { statusClaim } from '../provider/status-reference.ts'
-import { chainOf, subsOf } from '../tokens/act.ts'
-import type { Actor, Subject } from './subject.ts'
+import { statusClaim } from '../provider/status-claim.ts'
+import { chainOf, subsOf } from '../tokens/actor-chain.ts'
+import type { Actor, Subject } from './user-and-actors.ts'
 
 interface ClaimsRequest {
   readonly draft: AccessTokenDraft

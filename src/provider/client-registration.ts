@@ -12,7 +12,7 @@ import {
   TOKEN_EXCHANGE_AUDIENCES,
   TOKEN_EXCHANGE_RESOURCES,
 } from '../base/constants.ts'
-import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './clients.ts'
+import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } from './client-metadata.ts'
 
 /** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
 export const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)

@@ -6,9 +6,9 @@ import type { JsonObject } from '../base/json.ts'
 import { timedLookup } from '../metrics/metrics.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { getAccount } from '../provider/accounts.ts'
-import { findAccount, type GrantContext } from '../provider/grants.ts'
+import { findAccount, type GrantContext } from '../provider/lib-grants.ts'
 import type { Settings } from '../provider/settings.ts'
-import { subsOf } from '../tokens/act.ts'
+import { subsOf } from '../tokens/actor-chain.ts'
 import type { ActClaim, ActingParty, SubjectToken } from '../tokens/subject-token.ts'
 
 /** The person whose token is exchanged, whatever its kind. */
