@@ -26,20 +26,12 @@ import { emitRefusal } from '../provider/notices.ts'
 import { findRead } from '../tokens/store.ts'
 import { type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { DOOR_CLIENT, isOpen, obeysReadOnly } from './client-opt-in.ts'
-import {
-  armedCookie,
-  findArmed,
-  isOver,
-  keptCookie,
-  type Sealed,
-  type SessionService,
-  TO_ARRIVE,
-  writeArmedCookie,
-  writeDoorCookie,
-} from './cookies.ts'
+import { armedCookie, findArmed, keptCookie, writeArmedCookie, writeDoorCookie } from './cookies.ts'
 import type { SignIn } from './engineer.ts'
 import { answerFrom, headlessSession, type Session, sessionName } from './provider.ts'
 import { type Attempt, remember, requestState } from './request.ts'
+import { isOver, type Sealed, TO_ARRIVE } from './seal.ts'
+import type { SessionService } from './service.ts'
 import { actedFor } from './session-tokens.ts'
 
 /** The account for which an authorization request of an armed browser is answered; `undefined` for every other request. */

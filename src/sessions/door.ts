@@ -24,17 +24,9 @@ import { readToken } from '../tokens/secret.ts'
 import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { findSealed, getUser, policyRequest, tellRefused } from './arrival.ts'
 import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './client-opt-in.ts'
-import {
-  armedCookie,
-  BROUGHT,
-  keptCookie,
-  readCookie,
-  type Sealed,
-  type SessionService,
-  TO_ARRIVE,
-  writeArmedCookie,
-  writeDoorCookie,
-} from './cookies.ts'
+import { armedCookie, BROUGHT, keptCookie, readCookie, writeArmedCookie, writeDoorCookie } from './cookies.ts'
+import { type Sealed, TO_ARRIVE } from './seal.ts'
+import type { SessionService } from './service.ts'
 import {
   setHeaders,
   showBusy,

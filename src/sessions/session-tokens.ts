@@ -26,10 +26,10 @@ import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-claim.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
 import { isLive, isOfSession, isSpent } from '../tokens/subject-token.ts'
-import type { SessionService } from './cookies.ts'
 import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './provider.ts'
 import { type Kind, remember, requestState, type SessionFacts } from './request.ts'
+import type { SessionService } from './service.ts'
 
 function findRecord(ctx: KoaContextWithOIDC, { provider, store }: Service, id: string) {
   const { records } = requestState(ctx)

@@ -16,7 +16,6 @@ import type { Service, Sessions } from '../provider/settings.ts'
 import { answerFor, tellOnce } from './arrival.ts'
 import { DOOR_CLIENT, doorClient, isOpen, OPT_IN, obeysReadOnly, validateOptIn } from './client-opt-in.ts'
 import { followGrants, sessionGrantPolicy } from './code-replay.ts'
-import { keysOf, type SessionService, sealOf } from './cookies.ts'
 import { doorPaths, doorRouter } from './door.ts'
 import { askAboutEngineer, followSignOuts } from './engineer.ts'
 import { logoutOfSessions } from './logout.ts'
@@ -29,6 +28,8 @@ import {
   showHeadlessGrants,
 } from './provider.ts'
 import { type Kind, rememberSessions, requestState } from './request.ts'
+import { keysOf, sealOf } from './seal.ts'
+import type { SessionService } from './service.ts'
 import {
   accountOfSession,
   assertIssuedAsConfigured,

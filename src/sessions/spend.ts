@@ -11,9 +11,9 @@ import { countSession } from '../metrics/metrics.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { SubjectTokenUse } from '../tokens/subject-token.ts'
 import { canBeTold } from './client-opt-in.ts'
-import type { SessionService } from './cookies.ts'
 import { assertCarried, saveHeadlessGrant } from './provider.ts'
 import type { Arrival } from './request.ts'
+import type { SessionService } from './service.ts'
 
 export async function spend(
   ctx: KoaContextWithOIDC,

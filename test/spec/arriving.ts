@@ -18,7 +18,7 @@ import {
 } from '../../fixtures/sessions.ts'
 import { createMemoryStore } from '../../packages/store-contract/src/index.ts'
 import type { SessionOptions } from '../../src/options.ts'
-import { type Purpose, sealOf } from '../../src/sessions/cookies.ts'
+import { type Purpose, sealOf } from '../../src/sessions/seal.ts'
 import { sessionName } from '../../src/sessions/provider.ts'
 import { mintId } from '../../src/tokens/id.ts'
 import { hashToken, mintToken, readToken } from '../../src/tokens/secret.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { EncryptJWT } from 'jose'
 import { now } from '../../../fixtures/clock.ts'
-import { sealOf } from '../../../src/sessions/cookies.ts'
+import { sealOf } from '../../../src/sessions/seal.ts'
 import { mintId } from '../../../src/tokens/id.ts'
 import { hashToken, mintToken } from '../../../src/tokens/secret.ts'
 
