@@ -18,9 +18,8 @@ export { messageOf, runCommand, UsageError, versionOf, withoutCredentials } from
 export { insideOf } from './impersonation.ts'
 export type { ResolvedOptions } from './options.ts'
 export { DESIGN, documentsOf, readAsset } from './pages/document.ts'
-export { readForm } from './pages/form.ts'
+export { isOfThisOrigin, readForm } from './pages/form.ts'
 export { type Html, html, linked, type Value } from './pages/html.ts'
-export { isOfThisOrigin } from './pages/origin.ts'
 export { inProvider, unsentRequest } from './provider/accounts.ts'
 export {
   findRegisteredClient,

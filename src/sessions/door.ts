@@ -8,8 +8,7 @@ import { type Account, errors } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'
 import { functionFailed, RecordError, sessionRefused } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
-import { readMembers } from '../pages/form.ts'
-import { isOfThisOrigin } from '../pages/origin.ts'
+import { isOfThisOrigin, readMembers } from '../pages/form.ts'
 import { inProvider } from '../provider/accounts.ts'
 import { findClient } from '../provider/client-metadata.ts'
 import { findNames } from '../provider/deployment-functions.ts'
@@ -25,8 +24,6 @@ import { isSpent, type SubjectToken, stateOf } from '../tokens/subject-token.ts'
 import { findSealed, getUser, policyRequest, tellRefused } from './arrival.ts'
 import { canBeTold, DOOR_CLIENT, isOpen, type OpenClient, obeysReadOnly, startOf } from './client-opt-in.ts'
 import { armedCookie, BROUGHT, keptCookie, readCookie, writeArmedCookie, writeDoorCookie } from './cookies.ts'
-import { type Sealed, TO_ARRIVE } from './seal.ts'
-import type { SessionService } from './service.ts'
 import {
   setHeaders,
   showBusy,
@@ -38,6 +35,8 @@ import {
 } from './page.ts'
 import type { Session } from './provider.ts'
 import { requestState } from './request.ts'
+import { type Sealed, TO_ARRIVE } from './seal.ts'
+import type { SessionService } from './service.ts'
 
 /** How long someone may take to sign in, and then to agree. */
 const TO_AGREE: Seconds = 600
