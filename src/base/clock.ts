@@ -8,11 +8,15 @@ export class TooLate extends Error {
   readonly code = 'ETIMEDOUT'
 }
 
-/** @throws {TooLate} when the result takes longer. It may still come: then `late` gets it, and its rejection is handled. */
+/**
+ * The limit keeps the process alive, unless `isIdle`: then one that has nothing else to do may end.
+ *
+ * @throws {TooLate} when the result takes longer. It may still come: then `late` gets it, and its rejection is handled.
+ */
 export async function within<Result>(
   timeLimit: Seconds,
   result: PromiseLike<Result>,
-  late: (result: Result) => void = () => {},
+  { late = () => {}, isIdle = false }: { late?: (result: Result) => void; isIdle?: boolean } = {},
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
@@ -20,6 +24,7 @@ export async function within<Result>(
       reject(new TooLate('the time limit is over'))
       result.then(late, () => {})
     }, timeLimit * 1000)
+    if (isIdle) timer.unref()
   })
   try {
     return await Promise.race([result, tooLate])

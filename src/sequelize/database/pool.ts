@@ -22,7 +22,8 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds, t
       for (let time = 0; time < times; time += 1) log.log(`Executing (default): ${sql}`)
       // Always on the primary: a replica that lags would show a spent token as unspent.
       const connecting = connectionManager.getConnection({ type: 'write', useMaster: true })
-      const got = within(timeout, connecting, (late) => connectionManager.releaseConnection(late))
+      const late = (connection: object) => connectionManager.releaseConnection(connection)
+      const got = within(timeout, connecting, { late, isIdle: true })
       return await countWait(tally, got)
     } catch (error) {
       tally.failures.unsent += 1
@@ -40,7 +41,7 @@ export function onPool(sequelize: Sequelize, driver: Driver, timeout: Seconds, t
     const connection = await prepare(text.sql, statements.length)
     try {
       const bindings = statements.map(({ bind }) => bind)
-      const results = await within(timeout, driver.run(connection, text, bindings))
+      const results = await within(timeout, driver.run(connection, text, bindings), { isIdle: true })
       if (results.length !== bindings.length) throw new Error('not as many results as bindings')
       connectionManager.releaseConnection(connection)
       return results
