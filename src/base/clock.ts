@@ -9,7 +9,7 @@ export class TooLate extends Error {
 }
 
 /**
- * The limit keeps the process alive, unless `isIdle`: then one that has nothing else to do may end.
+ * The limit keeps the process alive, unless `isIdle`: a process that has nothing else to do may end then.
  *
  * @throws {TooLate} when the result takes longer. It may still come: then `late` gets it, and its rejection is handled.
  */

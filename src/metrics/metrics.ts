@@ -139,10 +139,10 @@ export function registeredMeterProvider(): MeterProvider | undefined {
   return typeof Object(metrics).getMeter === 'function' ? metrics : undefined
 }
 
-/** What requests write to. */
+/** The instruments that requests write to. */
 type Instruments = ReturnType<typeof createInstruments>
 
-/** Those that the semantic conventions recommend for the duration of HTTP requests. */
+/** The boundaries that the semantic conventions recommend for the duration of HTTP requests. */
 const BOUNDARIES = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
 /** The instruments, each once: what they are called, what they count, and in which unit. */

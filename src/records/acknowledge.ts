@@ -27,8 +27,8 @@ const conflict = (text: string) => invalidRequest({ status: 409, public: text })
 const FIELDS = ['by', 'note', 'replayedAt']
 
 /**
- * What someone says of the alarms of a record (protocol.md §2.2): who has looked into it, what they found, and the replay that
- * they saw, `null` if there was none.
+ * An acknowledgement of a record's alarms (protocol.md §2.2): who has looked into it, what they found, and the replay that they
+ * saw, `null` if there was none.
  */
 export function parseAcknowledgementRequest(given: Readonly<Record<string, unknown>>) {
   assertKnown(given, FIELDS)
