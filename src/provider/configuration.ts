@@ -127,11 +127,14 @@ function guardResources(
 
 /** The scopes that a read-only token is not granted; `undefined` if the resource does not say that it obeys one. */
 function readWriteScopes({ readOnly = false, writeScopes = [], scope }: ResourceServer) {
-  const names = String(scope).split(' ')
+  // An empty setting that was split is a list of one name, and that is empty, too.
+  const names = String(scope)
+    .split(' ')
+    .filter((name) => name !== '')
   if (
     typeof readOnly !== 'boolean' ||
     !Array.isArray(writeScopes) ||
-    !writeScopes.every((name) => names.includes(name))
+    ![...writeScopes].every((name) => names.includes(name))
   )
     throw misconfigured({
       private:

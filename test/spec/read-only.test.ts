@@ -104,6 +104,8 @@ const MALFORMED: Named<object> = {
   'writeScopes as null': { writeScopes: null },
   'a scope that it has not': { writeScopes: ['orders:write', 'orders:delete'] },
   'no name': { writeScopes: [7] },
+  'an empty name': { scope: '', writeScopes: [''] },
+  'holes in place of names': { writeScopes: new Array(1) },
 }
 
 const issued = succeeds({}, 201)
