@@ -6,12 +6,12 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { ClientMetadata, ResourceServer } from 'oidc-provider'
-import { actorToken } from '../../../fixtures/actor-tokens.ts'
-import { API, OPAQUE_API, RESOURCES, useDeployment } from '../../../fixtures/deployment.ts'
-import { form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
-import { apiClient, BILLING, billingApi, LEDGER } from '../../../fixtures/on-behalf-of.ts'
-import { exchange, postToken } from '../../../fixtures/requests.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/index.ts'
+import { actorToken } from '../../fixtures/actor-tokens.ts'
+import { API, OPAQUE_API, RESOURCES, useDeployment } from '../../fixtures/deployment.ts'
+import { form, type HttpResponse, type Parameters, send } from '../../fixtures/http.ts'
+import { apiClient, BILLING, billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
+import { exchange, postToken } from '../../fixtures/requests.ts'
+import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../src/index.ts'
 
 const resource = (audience: string, scope: string): Record<string, ResourceServer> => ({
   [audience]: {
