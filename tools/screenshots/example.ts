@@ -52,15 +52,13 @@ async function stopAtConsole(page: Page, baseUrl: string): Promise<Page> {
   return security
 }
 
-/** A view, and how security stops it at the console: the desk of the engineer says so. */
+/** A view that security stops at the console: the desk of the engineer says so. */
 export const openDesk = (): Promise<Scenery> =>
   openExample((baseUrl) => ({
-    async desk(page) {
+    async 'desk-stopped'(page) {
       await signIn(page)
       await start(page, 'View as Alice Archer')
       await page.getByRole('heading', { level: 1, name: 'Viewing as Alice Archer' }).waitFor()
-    },
-    async 'desk-stopped'(page) {
       const security = await stopAtConsole(page, baseUrl)
       await press(security, /^Stop/)
       await page.getByRole('alert').filter({ hasText: 'Dana Dorn stopped your view' }).waitFor()
