@@ -1,27 +1,26 @@
-/** The program of docs/integrate.md that is one file: it runs as pasted, against the package as it is published. */
+/** The program of example/hosts that is one file: it runs as it is, against the package as it is published. */
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { blocksOf, readPage, whileRunning } from '../../../fixtures/markdown.ts'
+import { readPage, whileRunning } from '../../../fixtures/markdown.ts'
 import { installPacked, type ReadersFolder } from '../../../fixtures/packed-package.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 
-const [INSTALL = '', SERVER = '', FLOW = ''] = blocksOf(readPage('docs/integrate.md'))
-  .filter(({ heading }) => heading === 'In one file')
-  .map(({ code }) => code)
-const INSTALLED = INSTALL.trim().split(' ').slice(2)
+const SERVER = readPage('example/hosts/in-one-file.mjs')
+const FLOW = readPage('example/hosts/in-one-file.sh')
+const [, INSTALLED = []] = /^\/\/ npm install (.*)/.exec(SERVER)?.map((line) => line.split(' ')) ?? []
 
-describe('docs: integrate, in one file', () => {
+describe('example: a host in one file', () => {
   let folder: ReadersFolder
   before(async () => {
     folder = await installPacked(INSTALLED)
   })
   after(() => folder?.remove())
 
-  it('is a block that runs as pasted, and curl lines that issue, exchange and replay', async () => {
+  it('runs as it is, with curl lines that sign in, issue, exchange and replay', async () => {
     const port = String(await freePort())
     const file = path.join(folder.path, 'server.mjs')
     writeFileSync(file, SERVER.replaceAll('3000', port))
@@ -36,6 +35,7 @@ describe('docs: integrate, in one file', () => {
         aud: 'https://api.example.com',
         client_id: 'support-desk',
         scope: 'orders:read',
+        read_only: true,
       })
       expect(response).to.include({ token_type: 'Bearer', scope: 'orders:read' })
       expect(JSON.parse(replayed ?? '')).to.deep.equal({
@@ -45,7 +45,7 @@ describe('docs: integrate, in one file', () => {
     })
   })
 
-  it('imports nothing that the line above it does not install', () => {
+  it('imports nothing that its first line does not install', () => {
     const imported = [...SERVER.matchAll(/ from '((?:@[\w-]+\/)?[\w-]+)/g)].map(([, name]) => name)
     expect(imported).to.include('oidc-provider')
     expect(INSTALLED).to.include.members(imported)

@@ -1,11 +1,8 @@
-/** The programs of docs/integrate.md: each serves the whole flow and the rest of its application. */
-import { execFile } from 'node:child_process'
-import { promisify } from 'node:util'
+/** The programs of docs/integrate.md and example/hosts: each serves the whole flow and the rest of its application. */
 import { expect } from 'chai'
 import { API, addressesOf } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import {
-  blocksOf,
   type Folder,
   makeFolder,
   readPage,
@@ -17,16 +14,16 @@ import { expectWholeFlow } from '../../../fixtures/readers-flow.ts'
 import { postSubjectToken } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 
-const FROM_NOTHING = blocksOf(readPage('docs/integrate.md')).filter(
-  ({ heading }) => heading === 'From nothing',
-)
 const PROGRAMS = typescriptOf(readPage('docs/integrate.md'))
 
-function programFor(host: string): string {
-  const program = PROGRAMS.find(({ heading }) => heading === host)
-  if (!program) throw new Error(`no program for ${host}`)
+function programFor(heading: string): string {
+  const program = PROGRAMS.find((block) => block.heading === heading)
+  if (!program) throw new Error(`no program for ${heading}`)
   return program.code
 }
+
+const PROVIDER = programFor('The provider')
+const fileFor = (host: string): string => readPage(`example/hosts/${host}.ts`)
 
 /** Moves a line in front of another. */
 function moved(code: string, line: string, before: string): string {
@@ -46,6 +43,8 @@ interface Host {
   readonly code: () => string
   /** The same program with its body parsers in front of the mounts, if it has parsers. */
   readonly parsedFirst?: (code: string) => string
+  /** The program has no routes of its own. */
+  readonly isAlone?: boolean
 }
 
 const express = {
@@ -64,29 +63,31 @@ const HOSTS: Readonly<Record<string, Host>> = {
     code: () => express.code().replace('use(impersonation', "use('/api', impersonation"),
   },
   Fastify: {
-    code: () => programFor('Fastify'),
+    code: () => fileFor('fastify'),
     parsedFirst: (code) => {
       expect(code).to.include('await app.register(middie)\n')
       return code.replace('await app.register(middie)\n', FORM_PARSER)
     },
   },
   'node:http': { code: () => programFor('node:http') },
-  Hono: { code: () => programFor('Hono') },
+  Hono: { code: () => fileFor('hono') },
+  NestJS: { code: () => fileFor('nestjs'), isAlone: true },
 }
 
 describe('docs: integrate', () => {
   let folder: Folder
   beforeEach(async () => {
     folder = makeFolder(await freePort())
+    folder.write('provider.ts', runnable(PROVIDER))
   })
   afterEach(() => folder.remove())
 
-  for (const [host, { code, parsedFirst }] of Object.entries(HOSTS)) {
+  for (const [host, { code, parsedFirst, isAlone }] of Object.entries(HOSTS)) {
     describe(host, () => {
       it('serves the whole flow, and the rest of the application', async () => {
         await whileServing(folder, { name: 'host.ts', code: code() }, async (baseUrl) => {
           await expectWholeFlow(baseUrl)
-          await expectHost(baseUrl)
+          if (!isAlone) await expectHost(baseUrl)
           await expectContractOfManagement(baseUrl)
           await expectProxyToBeBelieved(baseUrl)
           await expectSignedCookies(baseUrl)
@@ -103,29 +104,15 @@ describe('docs: integrate', () => {
     })
   }
 
-  it('serves the whole flow in NestJS', async () => {
-    // Node strips types, but not decorators.
-    const code = programFor('NestJS')
-      .replace('@Module(', 'const decorate = Module(')
-      .replace('class AppModule {}', 'class AppModule {}\ndecorate(AppModule)')
-    await whileServing(folder, { name: 'host.ts', code }, async (baseUrl) => {
-      await expectWholeFlow(baseUrl)
-      await expectContractOfManagement(baseUrl)
-      await expectProxyToBeBelieved(baseUrl)
-    })
+  it('has the provider of the example', () => {
+    const [, ...lines] = fileFor('provider').split('\n')
+    expect(lines.join('\n')).to.equal(PROVIDER.replace('// provider.ts\n', ''))
   })
 
-  it('starts from nothing: a key, a deployment, and curl lines that issue', async () => {
-    const [makeKey, request] = FROM_NOTHING.filter(({ language }) => language === 'sh')
-    const deployment = FROM_NOTHING.find(({ language }) => language === 'ts')
+  it('starts from nothing: a key, and a deployment', async () => {
     const { port } = new URL(folder.baseUrl)
-    const here = (text = '') => text.replaceAll('3000', port)
-    const shell = (text = '') => promisify(execFile)('bash', ['-ec', text], { cwd: folder.path })
-    await shell(makeKey?.code)
-    folder.write('my-deployment.ts', runnable(here(deployment?.code)))
+    folder.write('my-deployment.ts', runnable(fileFor('my-deployment').replaceAll('3000', port)))
     await whileServing(folder, { name: 'host.ts', code: programFor('node:http') }, async (baseUrl) => {
-      const { stdout } = await shell(here(request?.code))
-      expect(JSON.parse(stdout)).to.have.all.keys('subjectToken', 'expiresIn')
       await expectWholeFlow(baseUrl)
       await expectSignedCookies(baseUrl)
     })
@@ -133,21 +120,18 @@ describe('docs: integrate', () => {
 
   describe('serves issuers at other paths', () => {
     const served = programFor('Express').replace("app.use('/oidc', provider.callback())\n", '')
-    const issued = (program: string, issuer: string, api: string) =>
-      whileServing(
-        folder,
-        {
-          name: 'host.ts',
-          code: program.replace('new Provider(issuer', `new Provider(issuer.replace('/oidc', '${issuer}')`),
-          discovery: `${issuer}/.well-known/openid-configuration`,
-        },
-        (baseUrl) =>
-          expectWholeFlow(baseUrl, {
-            issuer: baseUrl + issuer,
-            tokenEndpoint: `${baseUrl}${issuer}/token`,
-            subjectTokens: `${baseUrl}${api}/subject-tokens`,
-          }),
+    const issued = (code: string, issuer: string, api: string) => {
+      const elsewhere = `new Provider(issuer.replace('/oidc', '${issuer}')`
+      folder.write('provider.ts', runnable(PROVIDER.replace('new Provider(issuer', elsewhere)))
+      const discovery = `${issuer}/.well-known/openid-configuration`
+      return whileServing(folder, { name: 'host.ts', code, discovery }, (baseUrl) =>
+        expectWholeFlow(baseUrl, {
+          issuer: baseUrl + issuer,
+          tokenEndpoint: `${baseUrl}${issuer}/token`,
+          subjectTokens: `${baseUrl}${api}/subject-tokens`,
+        }),
       )
+    }
 
     it('at the root, where the provider comes last', async () => {
       await issued(served.replace('app.listen', 'app.use(provider.callback())\napp.listen'), '', '/api')
@@ -162,13 +146,12 @@ describe('docs: integrate', () => {
   })
 
   it('moves the API to the path that both options name', async () => {
-    const [, options] = /createImpersonation\((\{ store: .*?\})\)/.exec(programFor('Koa')) ?? []
-    const elsewhere = programFor('Koa')
-      .replace(
-        `${options}`,
-        `{ store: createSubjectTokenStore(sequelize), managementResource: '${API}/internal' }`,
-      )
-      .replace('impersonation.router()', "impersonation.router({ prefix: '/internal' })")
+    const option = `  managementResource: '${API}/internal',\n`
+    folder.write('provider.ts', runnable(PROVIDER.replace('  isAllowed,', `${option}  isAllowed,`)))
+    const elsewhere = programFor('Koa').replace(
+      'impersonation.router()',
+      "impersonation.router({ prefix: '/internal' })",
+    )
     await whileServing(folder, { name: 'host.ts', code: elsewhere }, async (baseUrl) => {
       const post = (path: string) => send(`${baseUrl}${path}/subject-tokens`, { method: 'POST' })
       expect((await post('/internal')).status).to.equal(401)
