@@ -47,6 +47,8 @@ export const shop = {
   grant_types: ['authorization_code'],
   // Its logout tokens name one session, so that the customer's own sessions stay open.
   backchannel_logout_session_required: true,
+  // It refuses in a read-only session what changes anything (`readOnly()` of the resource-server package).
+  impersonation_read_only: true,
 } satisfies ClientMetadata
 
 /** The backend that decides who may impersonate whom. Its `scope` lets it call the management API. */

@@ -35,7 +35,7 @@ MANAGEMENT_TOKEN=$(curl -sSf ${baseUrl}/oidc/token \\
 SUBJECT_TOKEN=$(curl -sSf ${baseUrl}/api/subject-tokens \\
   -H "Authorization: Bearer $MANAGEMENT_TOKEN" \\
   -H 'Content-Type: application/json' \\
-  -d '{"userId": "alice", "actorId": "sam", "context": {"reason": "A teapot is missing", "ticketId": "T-1"}}' | ${pick('subjectToken')})
+  -d '{"userId": "alice", "actorId": "sam", "readOnly": true, "context": {"reason": "A teapot is missing", "ticketId": "T-1"}}' | ${pick('subjectToken')})
 
 # 4. The support desk exchanges it, once, for an access token for Alice that names Sam.
 ACCESS_TOKEN=$(curl -sSf ${baseUrl}/oidc/token \\

@@ -31,7 +31,9 @@ export function impersonationOf(sequelize: Sequelize, baseUrl: string): Imperson
     isAllowed: (request) => {
       // A customer's own token goes where `token_exchange_resources` of the API says.
       if (request.stage === 'onBehalfOf' && request.subjectTokenId === undefined) return true
-      const { userId, actor } = request
+      const { userId, actor, readOnly, context } = request
+      // To look needs a reason, to change things a second one.
+      if (readOnly !== true && typeof context?.writeReason !== 'string') return false
       return isViewable(userId) && actor !== undefined && isSupport(actor.sub)
     },
     getCustomJwtClaims: ({ context }) => {

@@ -19,6 +19,8 @@ import { watchStatusLists } from './status-list-metrics.ts'
 
 /** The last one means: may see payments through this API. */
 export const ORDERS_SCOPES = ['orders:read', 'orders:write', PAYMENTS_SCOPE] as const
+/** A read-only token is not granted these. */
+export const WRITE_SCOPES = ['orders:write'] as const
 
 interface OrdersApi {
   readonly issuer: string

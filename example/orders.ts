@@ -10,7 +10,9 @@ export interface Order {
   readonly cents: number
 }
 
-const ORDERS: readonly (Order & { readonly customer: string })[] = [
+export type PlacedOrder = Order & { readonly customer: string }
+
+const ORDERS: readonly PlacedOrder[] = [
   { id: '1001', customer: 'alice', item: 'A teapot', placed: '2026-10-28', state: 'On its way', cents: 3490 },
   { id: '1002', customer: 'alice', item: 'Six cups', placed: '2026-10-12', state: 'Delivered', cents: 4200 },
   { id: '1003', customer: 'bob', item: 'A lamp', placed: '2026-11-02', state: 'Being packed', cents: 8950 },
@@ -26,6 +28,12 @@ const ADDRESSES: Readonly<Record<string, string>> = {
 export function ordersOf(customer: string): readonly Order[] {
   return ORDERS.filter((order) => order.customer === customer).map(({ customer: _, ...order }) => order)
 }
+
+/** An order of what the shop sells. */
+export const teapotFor = (customer: string, number: number): PlacedOrder => ({
+  ...{ customer, id: String(number), item: 'A new teapot', state: 'Being packed', cents: 3490 },
+  placed: new Date().toISOString().slice(0, 10),
+})
 
 export function profileOf(customer: string): object {
   const person = findPerson(customer)

@@ -18,7 +18,7 @@ import { type Addresses, clientsFor, ordersApiClient, supportBackend } from './c
 import { impersonationOf } from './impersonation.ts'
 import { errorPage, loggedOutPage, logoutPage } from './login/pages.ts'
 import { loginUrl } from './login/router.ts'
-import { ORDERS_SCOPES } from './orders-api.ts'
+import { ORDERS_SCOPES, WRITE_SCOPES } from './orders-api.ts'
 
 export function provide(sequelize: Sequelize, addresses: Addresses) {
   const impersonation = impersonationOf(sequelize, addresses.baseUrl)
@@ -87,6 +87,9 @@ function resourcesAt({ ordersApi, billingApi }: Addresses) {
     return {
       audience: resource,
       scope,
+      // Both APIs refuse a read-only token where a request would change something (`createVerifier`).
+      readOnly: true,
+      ...(resource === ordersApi && { writeScopes: WRITE_SCOPES }),
       accessTokenFormat: 'jwt',
       // A view ends after five minutes, even if no one stops it.
       accessTokenTTL: 300,

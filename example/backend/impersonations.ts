@@ -7,7 +7,7 @@ import { shop, supportDesk } from '../clients.ts'
 import { engineerOf } from './authenticate.ts'
 import { idOf, openView, shown, unlessGone } from './record.ts'
 import { denied, invalidRequest, notFound } from './refusal.ts'
-import { readImpersonationRequest, readStopRequest } from './requests.ts'
+import { readImpersonationRequest, readSessionRequest, readStopRequest } from './requests.ts'
 import { rotateSession, runningRecord } from './session.ts'
 
 /** Seconds: the page exchanges the token at once. */
@@ -30,7 +30,8 @@ export async function startImpersonation(
   impersonation: ImpersonationClient,
   { resource, log }: Reach,
 ): Promise<void> {
-  const { customer, actorId, context } = await readAllowed(ctx, log)
+  const { reason, ticketId, ...whom } = await readImpersonationRequest(ctx)
+  const { customer, actorId } = allowed(ctx, { ...whom, ticketId, log })
   const former = await openView(ctx, impersonation)
   const continues = former && !former.use && former.userId === customer.id ? former.id : undefined
   const issued = await impersonation.issue({
@@ -40,7 +41,9 @@ export async function startImpersonation(
     resource,
     scope: 'orders:read payments:read',
     expiresIn: SUBJECT_TOKEN_LIFE,
-    context: { ...context, ...(continues && { continues }) },
+    // As that which it continues.
+    readOnly: true,
+    context: { reason, ticketId, ...(continues && { continues }) },
   })
   const cause = continues ? ({ cause: 'continued', continuedBy: issued.id } as const) : SELF
   // One view at a time, even if the page has forgotten the former one. Of another customer, it does not go on.
@@ -54,29 +57,33 @@ export async function startSession(
   impersonation: ImpersonationClient,
   { log }: Pick<Reach, 'log'>,
 ): Promise<void> {
-  const { customer, actorId, context } = await readAllowed(ctx, log)
+  const { userId, ...context } = await readSessionRequest(ctx)
+  const { customer, actorId } = allowed(ctx, { userId, ticketId: context.ticketId, log })
   const former = await openView(ctx, impersonation)
   const issued = await impersonation.issueSession({
     userId: customer.id,
     actorId,
     clientId: shop.client_id,
     expiresIn: TO_OPEN,
+    // Unless the engineer has said why that is not enough. The provider asks once more (`isAllowed`).
+    readOnly: context.writeReason === undefined,
     context,
   })
   if (former) await impersonation.stop({ id: former.id, by: actorId, ...SELF }).catch(unlessGone)
   await hand(ctx, issued)
 }
 
-/** Whom the engineer may view, and why: this is the decision. */
-async function readAllowed(
+interface Asked {
+  readonly userId: string
+  readonly ticketId: string
+  readonly log: Reach['log']
+}
+
+/** Whom the engineer may view: this is the decision. */
+function allowed(
   ctx: Context,
-  log: Reach['log'],
-): Promise<{
-  readonly customer: Person
-  readonly actorId: string
-  readonly context: Record<string, string>
-}> {
-  const { userId, reason, ticketId } = await readImpersonationRequest(ctx)
+  { userId, ticketId, log }: Asked,
+): { readonly customer: Person; readonly actorId: string } {
   const { id: actorId } = engineerOf(ctx)
   const customer = findPerson(userId)
   if (!customer) throw notFound('There is no such user.')
@@ -85,7 +92,7 @@ async function readAllowed(
     log({ event: 'backend.denied', userId, actorId, ticketId })
     throw denied(whyNot)
   }
-  return { customer, actorId, context: { reason, ticketId } }
+  return { customer, actorId }
 }
 
 async function hand(ctx: Context, { id, subjectToken, expiresIn }: IssuedSubjectToken): Promise<void> {

@@ -72,10 +72,10 @@ function isOpen({ state, accessToken, session }: SubjectTokenRecord): boolean {
 /** What the page shows, so that members that the provider may add later are not passed on. */
 export function shown(ctx: Context, record: SubjectTokenRecord): object {
   const { id, use, userId, actorId, actor, context, resource, scope, state, accessToken, session } = record
-  const { createdAt, expiresAt, consumedAt, revokedAt, revocation, replay } = record
+  const { readOnly, createdAt, expiresAt, consumedAt, revokedAt, revocation, replay } = record
   const { cause, by, reason, continuedBy } = revocation ?? {}
   return {
-    ...{ id, use, userId, actorId, actor, resource, scope, state, session },
+    ...{ id, use, userId, actorId, actor, resource, scope, readOnly, state, session },
     context: textsOf(context),
     ...{ createdAt, expiresAt, consumedAt, revokedAt },
     ...(accessToken && { accessToken: { expiresAt: accessToken.expiresAt } }),
@@ -89,7 +89,7 @@ export function shown(ctx: Context, record: SubjectTokenRecord): object {
 /** Another backend may have sent any JSON. `continues` is the id of the record that this one continues. */
 const textsOf = (context: SubjectTokenRecord['context']): Record<string, string> =>
   Object.fromEntries(
-    ['reason', 'ticketId', 'continues']
+    ['reason', 'ticketId', 'continues', 'writeReason']
       .filter((name) => name in context)
       .map((name) => [name, written(context[name])]),
   )

@@ -5,9 +5,18 @@ import { invalidRequest } from './refusal.ts'
 
 const MAX_CHARACTERS = 200
 
-/** Of `POST /request-impersonation`, and of `POST /request-session`. */
-export const readImpersonationRequest = async (ctx: Context) =>
-  textsOf(await readJson(ctx), ['userId', 'reason', 'ticketId'])
+const REQUIRED = ['userId', 'reason', 'ticketId'] as const
+
+/** Of `POST /request-impersonation`: a view in the desk only reads. */
+export const readImpersonationRequest = async (ctx: Context) => textsOf(await readJson(ctx), REQUIRED)
+
+/** Of `POST /request-session`. Who wants to change things says why, beside the reason to look. */
+export async function readSessionRequest(
+  ctx: Context,
+): Promise<Record<(typeof REQUIRED)[number], string> & { readonly writeReason?: string }> {
+  const body = await readJson(ctx)
+  return textsOf(body, 'writeReason' in body ? [...REQUIRED, 'writeReason'] : REQUIRED)
+}
 
 /** Of `POST /impersonations/{id}/stop`: engineers end their own without a reason. */
 export async function readStopRequest(ctx: Context): Promise<{ readonly reason?: string }> {

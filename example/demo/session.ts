@@ -22,7 +22,10 @@ export async function openAndStop(given: Walk): Promise<void> {
   )
   const browser = await open(given, subjectToken)
 
-  screen.step('The shop is open as Alice', 'It shows her orders, and reads in the ID token that it is Sam.')
+  screen.step(
+    'The shop is open as Alice',
+    'It shows her orders, and reads in the ID token that it is Sam, who may change nothing.',
+  )
   screen.markResponse('her account, and Sam in it')
   await lookAtShop(given, browser, promises.shopResponse(who))
 

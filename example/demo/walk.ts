@@ -78,7 +78,7 @@ function manage(
 /** Resolves to the subject token, and to the id of its record. */
 export async function issue(given: Walk, what: string, promise: object, more: object = {}) {
   const { userId, actorId, clientId, reason, ticketId } = given.who
-  const body = { ...more, userId, actorId, clientId, context: { reason, ticketId } }
+  const body = { ...more, userId, actorId, clientId, readOnly: true, context: { reason, ticketId } }
   const response = await manage(given, what, promise, { body })
   const { subjectToken } = (await response.json()) as { readonly subjectToken: string }
   return { subjectToken, id: response.headers.get('location')?.split('/').at(-1) ?? '' }

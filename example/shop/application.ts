@@ -1,12 +1,15 @@
 /**
  * The Corner Shop: an ordinary application that signs its customers in with OpenID Connect. It knows the issuer, and nothing
- * of the process of the provider. For impersonation it reads `act`, and obeys logout tokens, as it does for customers.
+ * of the process of the provider. For impersonation it reads `act`, obeys logout tokens, as it does for customers, and has the
+ * guard of read-only sessions, so its metadata may say `impersonation_read_only`.
  */
 import { fileURLToPath } from 'node:url'
 import Router from '@koa/router'
 import Koa, { type Context } from 'koa'
 import getRawBody from 'raw-body'
+import { readOnly } from '../../packages/resource-server/src/index.ts' // yours: 'oidc-provider-impersonation-resource-server'
 import { baseStyle, readServedFile, readServedFiles, serve } from '../files.ts'
+import { type PlacedOrder, teapotFor } from '../orders.ts'
 import { BadLogoutToken, logoutTokenVerifier } from './logout-token.ts'
 import { type Ending, pagesOf } from './pages.ts'
 import { type Found, isOpen, type Session, Sessions } from './sessions.ts'
@@ -40,6 +43,8 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }
   const verifyLogoutToken = logoutTokenVerifier(issuer, signIn.keysAddress)
   const pages = pagesOf({ issuer, desk, nameOf })
   const router = new Router()
+  /** What was ordered here. It is in the memory of this process, as the sessions are. */
+  const placed: PlacedOrder[] = []
 
   const found = (ctx: Context): Found => sessions.find(ctx.cookies.get(SESSION))
 
@@ -51,7 +56,8 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }
       return pages.ended(ctx, actedIn === undefined ? undefined : ((await endingOf(actedIn)) ?? {}))
     }
     log({ event: 'shop.orders_shown', ...peopleOf(session) })
-    pages.account(ctx, session)
+    const own = placed.filter(({ customer }) => customer === session.customer)
+    pages.account(ctx, session, own)
   })
 
   /** A sign-in begins here in any case, also where someone is signed in already: the provider says who it is now. */
@@ -84,9 +90,19 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }
       : { state: session ? 'ended' : 'none' }
   })
 
+  /** A read-only session does not come here. */
+  router.post('/orders', (ctx) => {
+    assertOwnPage(ctx)
+    const session = found(ctx)
+    if (isOpen(session)) {
+      placed.push(teapotFor(session.customer, 2001 + placed.length))
+      log({ event: 'shop.ordered', ...peopleOf(session) })
+    }
+    redirect(ctx, `${baseUrl}/`)
+  })
+
   router.post('/logout', async (ctx) => {
-    // Browsers say which page has sent a form. Another one must not sign anyone out.
-    if (ctx.get('Sec-Fetch-Site') !== 'same-origin') return ctx.throw(403)
+    assertOwnPage(ctx)
     const session = found(ctx)
     if (isOpen(session) && session.actor !== undefined) {
       await signIn.endAtProvider(session)
@@ -120,12 +136,26 @@ export function shopApplication({ issuer, baseUrl, desk, nameOf, endingOf, log }
   router.get('/public/*file', serve(FILES))
   const app = new Koa()
   app.use(atOwnAddress(baseUrl))
+  app.use(
+    readOnly<Context>({
+      claims: (ctx) => {
+        const session = found(ctx)
+        return isOpen(session) ? session.claims : undefined
+      },
+      allows: ({ method, path }) => method === 'POST' && path === '/logout',
+    }),
+  )
   app.use(router.routes())
   return app
 }
 
 /** Who is there, for the log: both people, and the session at the provider, which the record is found by. */
 const peopleOf = ({ customer, actor, sid }: Session) => ({ customer, actor, sid })
+
+/** Browsers say which page has sent a form. Another one must not order anything, nor sign anyone out. */
+function assertOwnPage(ctx: Context): void {
+  if (ctx.get('Sec-Fetch-Site') !== 'same-origin') ctx.throw(403)
+}
 
 /** Only this address is registered at the provider, and no page of another name may reach this one (DNS rebinding). */
 const atOwnAddress = (baseUrl: string): Koa.Middleware => {

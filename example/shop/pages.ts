@@ -2,7 +2,7 @@
 import type { Context } from 'koa'
 import { pageHeaders, SCRIPTS } from '../headers.ts'
 import { documentOf, type Html, html } from '../html.ts'
-import { ordersOf } from '../orders.ts'
+import { type Order, ordersOf } from '../orders.ts'
 import type { Session } from './sessions.ts'
 
 interface Page {
@@ -38,8 +38,9 @@ export function pagesOf({ issuer, desk, nameOf }: Around) {
     html`${by && html`<p>${nameOf(by)} stopped it${reason && html`: ${reason}`}.</p>`}<p>The <a href="${desk}">support desk</a> has the record.</p>`
   const signIn = html`<p><a class="action" href="/login">Sign in</a></p>`
   return {
-    account: (ctx: Context, session: Session) =>
-      show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session), session }),
+    /** `placed` are the orders that were placed here. */
+    account: (ctx: Context, session: Session, placed: readonly Order[]) =>
+      show(ctx, { title: `Hello, ${session.name}`, content: accountOf(session, placed), session }),
     welcome: (ctx: Context) =>
       show(ctx, { title: 'Welcome', content: html`<p>Sign in to see your orders.</p>${signIn}` }),
     /** `ending` where someone acted as the customer. */
@@ -74,14 +75,15 @@ ${bannerOf(session, nameOf)}
 const bannerOf = (session: Session | undefined, nameOf: Around['nameOf']): Html =>
   session?.actor === undefined
     ? html`<impersonation-banner state="over"></impersonation-banner>`
-    : html`<impersonation-banner user="${session.name}" actor="${nameOf(session.actor)}" data-left="${left(session)}"></impersonation-banner>`
+    : html`<impersonation-banner user="${session.name}" actor="${nameOf(session.actor)}" data-left="${left(session)}"${session.claims.read_only === true ? html` read-only` : ''}></impersonation-banner>`
 
 const left = ({ endsAt }: Session): string => String(Math.max(0, Math.floor(endsAt - Date.now() / 1000)))
 
-function accountOf({ customer, actor }: Session): Html {
-  const orders = ordersOf(customer)
+function accountOf({ customer, actor }: Session, placed: readonly Order[]): Html {
+  const orders = [...placed, ...ordersOf(customer)]
   return html`
   <h2>Your orders</h2>
   ${orders.length === 0 ? html`<p>No orders yet.</p>` : html`<ul class="orders">${orders.map(({ id, item, state, cents }) => html`<li><strong>${item}</strong> <span>${id} · ${state}</span> <span>€ ${(cents / 100).toFixed(2)}</span></li>`)}</ul>`}
+  <form method="post" action="/orders"><button>Order a new teapot</button></form>
   ${actor === undefined ? html`<form method="post" action="/logout"><button class="quiet">Sign out</button></form>` : html`<p class="note">Only the customer can change the address and the way to pay.</p>`}`
 }

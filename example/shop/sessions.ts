@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 
 export interface Session {
+  /** All that the ID token says. */
+  readonly claims: Readonly<Record<string, unknown>>
   /** `sub` of the ID token. */
   readonly customer: string
   readonly name: string

@@ -88,7 +88,7 @@ export function signInAt(issuer: string, baseUrl: string) {
 /** These lines are all that the shop does about impersonation, besides the banner: `act` names who acts. */
 function sessionOf(claims: client.IDToken, more: Pick<Session, 'name' | 'idToken'>): Session {
   const { sub: customer, sid, act, exp } = claims
-  const session = { customer, ...more, ...(typeof sid === 'string' && { sid }) }
+  const session = { claims, customer, ...more, ...(typeof sid === 'string' && { sid }) }
   if (act === undefined) return { ...session, endsAt: now() + STAYS }
   const actor = Object(act).sub
   // Better no sign-in than one that hides who acts.

@@ -24,12 +24,14 @@ export const expired = (customer, endsWithSignIn) =>
 
 /** What has become of the shop that was opened as a customer: one text for each paragraph. */
 export function becomeOf(record, engineer) {
-  const { userId, names, session, revocation } = record
+  const { userId, names, session, revocation, readOnly } = record
   const name = names[userId]
   const state = stateOf(record)
+  const may = readOnly === true ? 'Read only.' : 'You can change things there.'
   if (state === 'active')
-    return [`The shop waits for you in another tab: confirm there that you open it as ${name}.`]
-  if (state === 'live') return [`The shop is open as ${name} in another tab, until ${clock(session.endsAt)}.`]
+    return [`The shop waits for you in another tab: confirm there that you open it as ${name}.`, may]
+  if (state === 'live')
+    return [`The shop is open as ${name} in another tab, until ${clock(session.endsAt)}.`, may]
   if (!session && !revocation) return [`The shop was not opened as ${name} in time.`]
   const ended = endOfShop(record, { name, state, engineer })
   return session ? [ended, heardOf(session)] : [ended]

@@ -111,12 +111,29 @@ describe('the backend of the example', () => {
     ])
     const [session, view] = await record()
     const context = { reason: VALID.reason, ticketId: VALID.ticketId }
-    expect(session).to.deep.include({ use: 'session', context })
+    expect(session).to.deep.include({ use: 'session', readOnly: true, context })
     expect(view).to.deep.include({
+      readOnly: true,
       resource: [`${example.baseUrl}/orders-api`, `${example.baseUrl}/billing-api`],
       scope: 'orders:read payments:read',
       context,
     })
+  })
+
+  it('lets an engineer change things in the shop who says why, and in the desk no one', async () => {
+    const writeReason = 'The address must be corrected'
+    expect((await request({ path: SHOP, ...asking({ writeReason }) })).status).to.equal(200)
+    const [session] = await record()
+    expect(session).not.to.have.property('readOnly')
+    expect(session).to.have.nested.property('context.writeReason', writeReason)
+    for (const refused of [
+      { path: VIEW, ...asking({ writeReason }) },
+      { path: SHOP, ...asking({ writeReason: ' ' }) },
+      { path: SHOP, ...asking({ writeReason: true }) },
+      { path: SHOP, ...asking({ readOnly: false }) },
+    ])
+      expect((await request(refused)).status, JSON.stringify(refused)).to.equal(400)
+    expect(await record()).to.have.length(1)
   })
 
   it('shows the record without a token, and without what the page does not need', async () => {
@@ -288,14 +305,14 @@ describe('the backend of the example', () => {
 
     it('shows the reason and the ticket as text, whatever another backend has sent, and nothing else of it', async () => {
       const context = { reason: { toString: 1, valueOf: 1 }, ticketId: ['T-1'], notes: 'private' }
-      await other().issue({ userId: 'alice', actorId: 'sam', context })
+      await other().issue({ userId: 'alice', actorId: 'sam', readOnly: true, context })
       const [item] = await record()
       expect(item.context).to.deep.equal({ reason: '{"toString":1,"valueOf":1}', ticketId: '["T-1"]' })
     })
 
     it('names each id, by itself where it knows no one, so that the page needs no other name for it', async () => {
       const context = { reason: 'A test', ticketId: 'T-1' }
-      const { id } = await other().issue({ userId: 'alice', actorId: 'sam', context })
+      const { id } = await other().issue({ userId: 'alice', actorId: 'sam', readOnly: true, context })
       // A member that every object inherits.
       await other().stop({ id, by: 'constructor', reason: 'A test' })
       const [item] = await record()
@@ -359,6 +376,7 @@ describe('the backend of the example', () => {
       const [next, former] = await record()
       expect(former.revocation).to.deep.equal({ cause: 'continued', by: 'sam', continuedBy: next.id })
       expect(next.context.continues).to.equal(former.id)
+      expect([former.readOnly, next.readOnly]).to.deep.equal([true, true])
     })
 
     for (const [what, change] of [

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
+import { decodeJwt } from 'jose'
 import { ordersApiClient, supportBackend, supportDesk } from '../../../example/clients.ts'
 import { startExample } from '../../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
@@ -247,15 +248,32 @@ describe('the example', () => {
       for (const bobs of ['1003', '9999'])
         expect((await at(`/orders-api/orders/${bobs}/invoice`, token)).status, bobs).to.equal(404)
       expect((await orders(token)).body).not.to.have.property('billing')
-      const writer = await impersonate(example, 'orders:write')
+      const writer = await impersonate(example, 'orders:write', TO_WRITE)
       for (const path of ['/orders', '/profile', '/orders/1001/invoice'])
         expect((await at(`/orders-api${path}`, writer)).status, path).to.equal(403)
     })
 
     it('reserve for the customer what only the customer may do', async () => {
-      const token = await impersonate(example, 'orders:read orders:write')
+      const token = await impersonate(example, 'orders:read orders:write', TO_WRITE)
       const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
       expect([status, body.error]).to.deep.equal([403, 'access_denied'])
+    })
+
+    it('change nothing for who only looks, and let no one change things without a second reason', async () => {
+      const token = await impersonate(example, 'orders:read orders:write')
+      expect(decodeJwt(token)).to.include({ read_only: true, scope: 'orders:read' })
+      const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
+      expect([status, body.error, body.error_description]).to.deep.equal([
+        403,
+        'insufficient_scope',
+        'the token is read-only',
+      ])
+      const { context } = TO_WRITE
+      for (const request of [
+        { ...TO_WRITE, context: ISSUE.context },
+        { ...TO_WRITE, context: { ...context, writeReason: true } },
+      ])
+        expect((await postSubjectToken(example, request, await tokenOfBackend(example))).status).to.equal(403)
     })
 
     it('name their provider to a client that knows only the API (RFC 9728)', async () => {
@@ -405,17 +423,21 @@ function tampering(): string {
   return `data:text/javascript,${encodeURIComponent(source)}`
 }
 
-const ISSUE = { userId: 'alice', actorId: 'sam', context: { reason: 'a test', ticketId: 'T-2' } }
+const ISSUE = {
+  ...{ userId: 'alice', actorId: 'sam', readOnly: true },
+  context: { reason: 'a test', ticketId: 'T-2' },
+}
+const TO_WRITE = { ...ISSUE, readOnly: false, context: { ...ISSUE.context, writeReason: 'to test' } }
 
 const tokenOfBackend = (example: Addresses, scope = 'subject-tokens:create'): Promise<string> =>
   managementToken(example, { client: supportBackend, scope })
 
-async function exchangeOfAlice(example: Addresses): Promise<Parameters> {
-  const { body } = await postSubjectToken(example, ISSUE, await tokenOfBackend(example))
+async function exchangeOfAlice(example: Addresses, issue: object = ISSUE): Promise<Parameters> {
+  const { body } = await postSubjectToken(example, issue, await tokenOfBackend(example))
   return { ...exchangeOf(example, body.subjectToken), ...withActor(await signIn(example)) }
 }
 
-async function impersonate(example: Addresses, scope: string): Promise<string> {
-  const request = { ...(await exchangeOfAlice(example)), scope }
+async function impersonate(example: Addresses, scope: string, issue: object = ISSUE): Promise<string> {
+  const request = { ...(await exchangeOfAlice(example, issue)), scope }
   return (await postToken(example, request, { client: supportDesk })).body.access_token
 }

@@ -116,6 +116,48 @@ describe('example: the shop', () => {
   const session = async (): Promise<string> => cookieOf(await signIn(), 'shop-session')
   const stateOf = async (cookie: string) => (await get('/session', cookie)).json()
 
+  const order = (cookie: string, site = 'same-origin') =>
+    fetch(`${baseUrl}/orders`, {
+      method: 'POST',
+      headers: { cookie, 'sec-fetch-site': site },
+      redirect: 'manual',
+    })
+  const ordered = async (cookie: string) =>
+    (await (await get('/', cookie)).text()).split('A new teapot').length - 1
+
+  describe('ordering', () => {
+    it('is for customers, and for an engineer who may change things', async () => {
+      const customer = await session()
+      expect((await order(customer)).status).to.equal(303)
+      claims = { sub: 'alice', sid: 'another', act: { sub: 'sam' }, read_only: false }
+      const engineer = await session()
+      expect(await (await get('/', engineer)).text()).to.not.include(' read-only>')
+      expect((await order(engineer)).status).to.equal(303)
+      expect(await ordered(customer)).to.equal(2)
+      expect(log.filter(({ event }) => event === 'shop.ordered')).to.deep.equal([
+        { event: 'shop.ordered', customer: 'alice', actor: undefined, sid: 'a-session' },
+        { event: 'shop.ordered', customer: 'alice', actor: 'sam', sid: 'another' },
+      ])
+    })
+
+    it('is refused in a session that is read-only, which can be left', async () => {
+      claims = { ...claims, act: { sub: 'sam' }, read_only: true }
+      const cookie = await session()
+      expect(await (await get('/', cookie)).text()).to.include(' read-only>')
+      expect((await order(cookie)).status).to.equal(403)
+      expect(await ordered(cookie)).to.equal(0)
+      const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+      expect((await fetch(`${baseUrl}/logout`, { method: 'POST', headers })).status).to.equal(204)
+    })
+
+    it('is refused from a page of another site, and for who is not signed in it does nothing', async () => {
+      const cookie = await session()
+      expect((await order(cookie, 'cross-site')).status).to.equal(403)
+      expect((await order('')).status).to.equal(303)
+      expect(await ordered(cookie)).to.equal(0)
+    })
+  })
+
   describe('signing in', () => {
     it('asks with PKCE, state and nonce, and gives nothing of it away', async () => {
       const { asked, cookie } = await begin()

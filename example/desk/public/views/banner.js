@@ -17,10 +17,12 @@ let offering
  */
 export function showBanner(view) {
   hideBanner()
-  const { customer, actor, ticketId, endsAt } = view
+  const { customer, actor, ticketId, endsAt, claims } = view
   // The names matter more than a ticket that fills the row.
   const reason = ticketId.length > 30 ? `${ticketId.slice(0, 29)}…` : ticketId
-  const shown = { user: customer.name, actor: actor.name, reason, until: endsAt / 1000 }
+  // What the access token says, and not what was asked for.
+  const readOnly = claims.read_only === true
+  const shown = { user: customer.name, actor: actor.name, reason, readOnly, until: endsAt / 1000 }
   const back = element(
     'a',
     { id: 'banner-link', href: '#viewing' },

@@ -8,6 +8,7 @@ import { requiredDialog } from './required.js'
 const dialog = requiredDialog('reason', [
   { input: byId('reason'), missing: 'Enter a reason.' },
   { input: byId('ticketId'), missing: 'Enter a ticket.' },
+  { input: byId('writeReason'), missing: 'Enter what has to change.', choice: byId('changes-choice') },
 ])
 
 for (const preset of document.querySelectorAll('#reason-presets button'))
@@ -22,18 +23,26 @@ export const VIEW = {
   titleOf: (name) => `View as ${name}`,
   what: 'You will see, read only, the orders and the profile of',
 }
-export const SHOP = { titleOf: (name) => `Open the shop as ${name}`, what: 'You will use the shop as' }
+export const SHOP = {
+  titleOf: (name) => `Open the shop as ${name}`,
+  what: 'You will look at the shop, read only, as',
+  mayChange: true,
+}
 
-/** Resolves to `{ reason, ticketId }`, or to `undefined` if the engineer cancels. `ends` is what is open until then. */
-export async function askReason({ id, name }, { titleOf, what }, ends) {
+/**
+ * Resolves to `{ reason, ticketId }`, with `writeReason` if the engineer has to change things, or to `undefined` if the
+ * engineer cancels. `ends` is what is open until then.
+ */
+export async function askReason({ id, name }, { titleOf, what, mayChange = false }, ends) {
   byId('reason-what').textContent = what
+  byId('changes').hidden = !mayChange
   byId('reason-name').textContent = name
   byId('reason-lasts').textContent = lasts()
   byId('reason-ends').textContent = ends ? `This ends ${ends}.` : ''
   const given = await dialog.ask(id, titleOf(name))
   if (!given) return undefined
-  const [reason, ticketId] = given
-  return { reason, ticketId }
+  const [reason, ticketId, writeReason] = given
+  return { reason, ticketId, ...(mayChange && writeReason && { writeReason }) }
 }
 
 function lasts() {

@@ -2,7 +2,7 @@
 import { byId, element, fact } from '../element.js'
 import { heardOf } from '../endings.js'
 import { dayAndClock } from '../times.js'
-import { stateSaid, viewingOf } from './record-table.js'
+import { mayOf, stateSaid, viewingOf } from './record-table.js'
 
 const dialog = byId('details-dialog')
 
@@ -11,7 +11,7 @@ byId('details-close').addEventListener('click', () => dialog.close())
 export function showDetails(item) {
   const { id, userId, actorId, context, consoleUrl } = item
   const { createdAt, revokedAt } = item
-  const { reason, ticketId } = context
+  const { reason, ticketId, writeReason } = context
   byId('details-title').textContent = viewingOf(item)
   byId('details').replaceChildren(
     ...fact('Record', id),
@@ -22,6 +22,8 @@ export function showDetails(item) {
     ...fact('Engineer', actorId ?? 'not named'),
     ...fact('Reason', reason ?? '–'),
     ...fact('Ticket', ticketId ?? '–'),
+    ...fact('Access', mayOf(item)),
+    ...(writeReason ? fact('To change things', writeReason) : []),
     ...fact('Started', dayAndClock(createdAt)),
     ...(item.use ? factsOfShop(item) : factsOfToken(item)),
     ...(revokedAt ? fact('Over since', dayAndClock(revokedAt)) : []),

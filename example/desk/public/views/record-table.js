@@ -49,15 +49,21 @@ const nameOf = ({ names }, id) => (id ? names[id] : 'not named')
 /** The state as a pill, and beside it for how much longer, or how long it lasted and why it was stopped. */
 function stateShown(item) {
   const pill = element('span', { className: `pill ${toneOf(item)}` }, wordAndWho(item))
-  if (stateOf(item) === 'live') return [pill, ' ', element('span', { className: 'left' }, leftOf(item))]
+  const may = element('span', { className: item.readOnly ? 'reads' : 'changes' }, mayOf(item))
+  if (stateOf(item) === 'live')
+    return [pill, ' ', element('span', { className: 'left' }, leftOf(item)), ' ', may]
   const lasted = lastedOf(item)
   const why = reasonOf(item)
   return [
     pill,
     ...(lasted ? [' ', element('span', { className: 'lasted' }, lasted)] : []),
+    ' ',
+    may,
     ...(why ? [' ', clamped(why)] : []),
   ]
 }
+
+export const mayOf = ({ readOnly }) => (readOnly === true ? 'Read only' : 'Can change things')
 
 /** "Stopped by Dana Dorn" */
 function wordAndWho(item) {

@@ -1,7 +1,10 @@
-/** A dialog whose fields must all be filled in. What was typed is kept until it has served. */
+/** A dialog whose fields must be filled in. What was typed is kept until it has served. */
 import { byId } from '../element.js'
 
-/** `name` is the start of its ids; `fields` lists inputs and what to say while they are empty. */
+/**
+ * `name` is the start of its ids; `fields` lists inputs and what to say while they are empty. One with a `choice` counts only
+ * while that is checked.
+ */
 export function requiredDialog(name, fields) {
   const dialog = byId(`${name}-dialog`)
   const form = byId(`${name}-form`)
@@ -10,11 +13,12 @@ export function requiredDialog(name, fields) {
   let askedFor
   let resolveRequest
 
-  const typed = () => fields.map(({ input }) => input.value)
+  const typed = () => fields.map(({ input, choice }) => (choice?.checked === false ? '' : input.value))
 
   form.addEventListener('submit', (event) => {
     event.preventDefault()
-    for (const { input, missing } of fields) mark(input, input.value.trim() ? '' : missing)
+    for (const { input, missing, choice } of fields)
+      mark(input, input.value.trim() || choice?.checked === false ? '' : missing)
     const wrong = fields.find(({ input }) => input.ariaInvalid === 'true')
     if (wrong) return wrong.input.focus()
     resolveRequest(typed().map((text) => text.trim()))
@@ -36,8 +40,9 @@ export function requiredDialog(name, fields) {
       if (askedFor) drafts.set(askedFor, typed())
       askedFor = id
       const draft = drafts.get(id)
-      fields.forEach(({ input }, place) => {
+      fields.forEach(({ input, choice }, place) => {
         input.value = draft?.[place] ?? ''
+        if (choice) choice.checked = input.value !== ''
         mark(input, '')
         count(input)
       })
