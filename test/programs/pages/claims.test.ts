@@ -28,3 +28,25 @@ describe('docs: the recipe for several organisations', () => {
     }
   })
 })
+
+describe('docs: the recipe for a second reason', () => {
+  it('lets no one change things without one, at any stage, and everyone look', async () => {
+    const programs = programsOf('docs/claims.md')
+    try {
+      const { isAllowed } = await programs.load('my-second-reason.ts')
+      await withDeployment({ options: { isAllowed } }, async (deployment) => {
+        const attempt = async (request: object) =>
+          (await postSubjectToken(deployment, { userId: 'alice', ...request })).status
+        expect(await attempt({ readOnly: true })).to.equal(201)
+        expect(await attempt({ context: { writeReason: 'the address is wrong' } })).to.equal(201)
+        for (const context of [{}, { writeReason: ' ' }, { writeReason: true }])
+          expect(await attempt({ context }), JSON.stringify(context)).to.equal(403)
+      })
+      for (const stage of ['exchange', 'session', 'onBehalfOf'])
+        expect(() => isAllowed({ stage, context: {}, subjectTokenId: 'a-record' }), stage).to.throw(/say why/)
+      expect(isAllowed({ stage: 'onBehalfOf' }), "a user's own").to.equal(true)
+    } finally {
+      programs.remove()
+    }
+  })
+})
