@@ -87,7 +87,7 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
     const exchange = await hold(page, '**/oidc/token')
     await ask(page, 'Alice Archer')
     const route = await exchange.reached
-    expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet')
+    expect((await record(colleague))[0]?.[STATE]).to.equal('Not used yet Read only')
     await stop(colleague)
     await says(colleague, 'status', 'Stopped. Its subject token can no longer be exchanged.')
     await route.continue()
@@ -117,7 +117,7 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
       clock.restore()
     }
     expect((await record(page))[0]?.[STATE]).to.match(
-      /^Stopped by Robin Reed \d:\d\d “The ticket is closed”$/,
+      /^Stopped by Robin Reed \d:\d\d Read only “The ticket is closed”$/,
     )
     expect(logged(desk, 'subject_token.revoked').at(-1)?.revocation).to.deep.equal({
       ...{ cause: 'api', client: 'support-backend', by: 'robin', reason: WHY_STOPPED },

@@ -258,7 +258,7 @@ deskInChromium('the support desk: a stop', (openDesk) => {
     await page.getByRole('button', { name: 'Continue here' }).click()
     await heading(page, 'Viewing as Bob Baker')
     const states = (await record(page)).map((row) => row[STATE]?.split(' ')[0])
-    expect(states.slice(0, 3)).to.deep.equal(['Live', 'Continued', 'Ended'])
+    expect(states.slice(0, 3)).to.deep.equal(['Live', 'Continued', 'Stopped'])
 
     // The sign-out waits for it.
     log.length = 0
