@@ -20,6 +20,7 @@ const INSTALL = codeOf('sh', 'npm install')
   .split(/[\s\\]+/)
   .slice(2)
 const PROGRAMS = ['provider.mjs', 'shop.mjs', 'api.mjs', 'tool.mjs'] as const
+const SHARED = 'web.mjs'
 const ADMINISTRATOR = codeOf('sh', 'json()')
 
 /** Goes wherever a redirect leads, and shows what it says there. */
@@ -61,10 +62,9 @@ describe('docs: tutorial', () => {
       7000: String(await freePort()),
     }
     folder = await installPacked(INSTALL)
-    // The provider comes last: the others wait for it.
-    for (const name of PROGRAMS.toReversed()) {
-      const code = codeOf('js', `// ${name}\n`)
-      writeFileSync(path.join(folder.path, name), here(code))
+    for (const name of [SHARED, ...PROGRAMS])
+      writeFileSync(path.join(folder.path, name), here(codeOf('js', `// ${name}\n`)))
+    for (const [index, name] of PROGRAMS.entries()) {
       const program = spawn(process.execPath, [name], {
         cwd: folder.path,
         stdio: ['ignore', 'pipe', 'inherit'],
@@ -73,8 +73,8 @@ describe('docs: tutorial', () => {
         logs += text
       })
       running.push(program)
+      for (let attempts = 0; listening().length <= index && attempts < 300; attempts += 1) await sleep(100)
     }
-    for (let attempts = 0; listening().length < 4 && attempts < 300; attempts += 1) await sleep(100)
     expect(listening(), logs).to.have.length(4)
   })
   after(async () => {
@@ -123,7 +123,9 @@ describe('docs: tutorial', () => {
   it('has a view that the engineer ends', async () => {
     const sam = await signedIn('sam')
     expect(await sam.submit(`${tool()}/view`, { customer: 'bob', reason: 'T-2' })).to.include('A lamp')
-    expect(await sam.submit(`${tool()}/stop`, {})).to.include('You have ended this view.')
+    expect(await sam.submit(`${tool()}/stop`, {})).to.include('You are sam.')
+    const ended = await promisify(execFile)('bash', ['-ec', here(ADMINISTRATOR)])
+    expect(JSON.parse(ended.stdout.split('{"revoked"')[0] ?? '').items).to.deep.equal([])
   })
 
   it('opens the shop as the customer, and closes it when an administrator stops it', async () => {
