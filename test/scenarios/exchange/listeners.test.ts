@@ -1,9 +1,11 @@
 /** Listeners (docs/protocol.md §6): each hears every event, and none can disturb the others, the process or the response. */
 import { expect } from 'chai'
+import { Provider } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { type Deployment, OPAQUE_API, withDeployment } from '../../../fixtures/deployment.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
-import { EVENTS } from '../../../src/index.ts'
+import { EVENTS, type PolicyRequest } from '../../../src/index.ts'
+import { inScene } from '../../spec/arriving.ts'
 
 const throwing = (error: unknown) => () => {
   throw error
@@ -79,4 +81,23 @@ describe('token exchange: listeners', () => {
       const { body } = await exchange(deployment, { subject_token: subjectToken, resource: OPAQUE_API })
       expect(heard.at(-1)).to.equal(body.access_token)
     }))
+})
+
+describe('sign-ins as the user: listeners', () => {
+  it("one of the host's that throws, and was there first, keeps no refusal back", async () => {
+    class WithListener extends Provider {
+      constructor(...given: ConstructorParameters<typeof Provider>) {
+        super(...given)
+        this.on('authorization.error', throwing(ERROR))
+      }
+    }
+    // The door asks without a scope, the arrival with one.
+    const options = { isAllowed: ({ scope }: PolicyRequest) => scope === undefined }
+    await inScene({ Provider: WithListener, options }, async (scene) => {
+      const browser = await scene.signedIn()
+      await scene.arm(browser, (await scene.issue()).token)
+      await scene.authorize(browser)
+      expect(scene.refusals()).to.deep.equal(['isAllowed returned false'])
+    })
+  })
 })
