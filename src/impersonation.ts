@@ -62,7 +62,7 @@ export interface Impersonation {
   router(options?: Mounting): Router
 
   /**
-   * The same routes for hosts that are not Koa applications: Express, Connect, Fastify with middie, NestJS,
+   * The routes for hosts that are not Koa applications: Express, Connect, Fastify with middie, NestJS,
    * `node:http`. Responds to its own paths, also if the host has parsed the body or mounts it at its prefix, and calls
    * `next` for all others; without `next`, they get a 404 in JSON. Cookies, and what a proxy says of the client, are
    * read by the `keys` and `proxy` of the provider, which emits `server_error` for what goes wrong.
@@ -77,7 +77,7 @@ export interface Impersonation {
   handler(options?: Mounting): NodeHandler
 
   /**
-   * What the management API does, without a request: to issue, list, show, stop and acknowledge from the process of the
+   * The operations of the management API, without a request: to issue, list, show, stop and acknowledge from the process of the
    * provider, for pages and jobs of your own. docs/support-tool.md has one.
    *
    * @example
@@ -221,7 +221,7 @@ export const ATTACHED = channel('oidc-provider-impersonation.attached')
 /** Written once for each, read by packages of this repository. No member of the object, because a deployment must not rely on it. */
 const insides = new WeakMap<Impersonation, () => Service>()
 
-/** What lies behind it. @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
+/** The inside of an impersonation. @throws {TypeError} for a copy of what `createImpersonation` returned, and before `attach`. */
 export function insideOf(impersonation: Impersonation): Service {
   const inside = insides.get(impersonation)
   if (!inside) {

@@ -1,4 +1,4 @@
-/** What the provider's access token model does beyond its public types. */
+/** The parts of the provider's access token model beyond its public types. */
 import { randomBytes } from 'node:crypto'
 import { type AccessToken, type Client, errors, type Provider } from 'oidc-provider'
 import { epochTime, type Seconds } from '../base/clock.ts'

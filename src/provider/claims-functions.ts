@@ -12,7 +12,7 @@ const MAX_LEVELS = 32
 const MAX_PATH = 256
 const MAX_NAME = 64
 
-/** What the claims function learns of a record. */
+/** The claims function's view of a record. */
 export const recordInClaims = ({ id, context, readOnly }: SubjectToken) => ({
   subjectTokenId: id,
   subjectTokenContext: context,

@@ -1,5 +1,5 @@
 /**
- * What a client may register (protocol.md §2.3). The provider calls its metadata validator for static, stored and
+ * The rules for what a client may register (protocol.md §2.3). The provider calls its metadata validator for static, stored and
  * dynamic clients, with `ctx` for the last only: those describe themselves, while an administrator wrote the others.
  * The metadata is raw: no member has been checked for its type yet.
  */
@@ -17,7 +17,7 @@ import { isAudienceList, isResourceList, managementScopesIn, type RawMetadata } 
 /** The text is public: the sender of the registration reads it (RFC 7591 §3.2.2). */
 export const invalidClientMetadata = (text: string) => new errors.InvalidClientMetadata(text)
 
-/** What its metadata lets a client do with impersonation. */
+/** The privileges that a client has by its metadata. */
 interface Privileges {
   readonly scopes: readonly ManagementScope[]
   /** The provider's scopes it may ask for; `undefined`: any. */
@@ -30,7 +30,7 @@ interface Privileges {
   readonly audiences: readonly string[] | undefined
   /** Whether it proves who it is: a client id is no secret. */
   readonly authenticates: boolean
-  /** What binds its access tokens to a key. */
+  /** The metadata that binds its access tokens to a key. */
   readonly bindings: readonly string[]
   readonly subjectType: unknown
 }
@@ -52,7 +52,7 @@ export function validateClientMetadata(
   if (before) {
     const held = privilegesOf(before, reservedGrants)
     assertNotWidened(wanted, held)
-    // What it has now decides: one update cannot both give up its privileges and weaken it.
+    // Its present privileges decide: one update cannot both give them up and weaken it.
     if (mayExchange(held) || held.scopes.length > 0) assertNotWeakened(wanted, held)
   }
   const [scope] = wanted.authenticates ? [] : managementScopesIn(metadata.scope)
@@ -60,7 +60,7 @@ export function validateClientMetadata(
 }
 
 /**
- * What a client has that describes itself: only an administrator gives it more, and an update repeats it. `undefined` where
+ * The metadata of a client that registered itself: only an administrator adds to it, and an update repeats it. `undefined` where
  * an administrator has let a new client have anything.
  */
 export function metadataBefore({ oidc }: KoaContextWithOIDC): RawMetadata | undefined {

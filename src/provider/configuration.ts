@@ -1,5 +1,5 @@
 /**
- * What `configure` adds to a deployment's configuration. Everything is wrapped before the provider is built,
+ * The additions of `configure` to a deployment's configuration. Everything is wrapped before the provider is built,
  * because that is the only documented way in.
  */
 import {
@@ -31,7 +31,7 @@ import { validateClientMetadata } from './client-registration.ts'
 import type { Settings } from './settings.ts'
 
 declare module 'oidc-provider' {
-  /** What `getResourceServerInfo` may say of read-only tokens: a resource that says neither is granted to none. */
+  /** The members of `getResourceServerInfo`'s result about read-only tokens: a resource with neither gets none. */
   interface ResourceServer {
     /** Its API refuses a read-only token where the request changes something. */
     readonly readOnly?: boolean | undefined
@@ -56,7 +56,7 @@ export function extendConfiguration(
 ): Configuration {
   const { features = {}, scopes = DEFAULT_SCOPES } = configuration
   const { clientIdMetadataDocument, registration } = features
-  // What `configure` switches on must not give anything to clients that register themselves.
+  // Features that `configure` switches on must give nothing to clients that register themselves.
   const withheld = features.clientCredentials?.enabled ? [] : [CLIENT_CREDENTIALS]
   return {
     ...configuration,

@@ -18,7 +18,7 @@ export async function callDeployment<Result>(
   const end = timeCall(name)
   try {
     const called = call()
-    // What a function has returned cannot be late: no timer for it.
+    // A result that is there cannot be late: no timer for it.
     const result = isThenable(called) ? await within(timeLimit, called) : called
     end('returned')
     return result
@@ -51,7 +51,7 @@ interface Person {
   readonly url?: unknown
 }
 
-/** Those of these account ids who have a usable name; `undefined` where the deployment names no one, or fails. */
+/** The names of these accounts that have a usable one; `undefined` where the deployment names no one, or fails. */
 export async function findNames(
   nameOf: SessionOptions['nameOf'],
   ids: readonly string[],
@@ -76,7 +76,7 @@ function personIn(value: unknown): Person | undefined {
   return { name: given.name, url: given.url }
 }
 
-/** What a page can do without; `undefined` where the function fails or takes too long, and then the operator is told why. */
+/** A result that a page can do without; `undefined` where the function fails or takes too long, and then the operator is told why. */
 export async function answerOf<Answer>(
   ask: () => Promise<Answer>,
   report: Report,

@@ -50,7 +50,7 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/
 /** W3C Trace Context §3.2: a version, the id of the trace, the id of its part, flags. */
 const TRACE_PARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(-.*)?$/
 
-/** What a request calls itself, so that its events are found by the log of the proxy in front. */
+/** The request's own id, by which the log of the proxy in front finds its events. */
 export function requestOf(ctx: Pick<Context, 'get'>): string | undefined {
   const id = ctx.get('x-request-id')
   if (REQUEST_ID.test(id)) return id

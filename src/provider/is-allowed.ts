@@ -26,7 +26,7 @@ export function missingContext(
   return requiredContext.find((key) => isBlank(memberOf(context, key)))
 }
 
-/** What the policy learns of a record. */
+/** The policy's view of a record. */
 export const recordInPolicy = ({ purpose, createdBy, context, readOnly }: SubjectToken) => ({
   use: purpose,
   createdBy: { id: createdBy },

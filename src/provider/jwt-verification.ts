@@ -5,7 +5,7 @@ import { nameOf } from '../base/errors.ts'
 import { frozenCopy } from '../base/json.ts'
 import { type PublicJwk, withKeyId } from './keys.ts'
 
-/** What every JWT access token of this provider holds (RFC 9068 §2.2). */
+/** The claims in every JWT access token of this provider (RFC 9068 §2.2). */
 export interface AccessTokenPayload extends JWTPayload {
   readonly sub: string
   readonly client_id: string

@@ -15,7 +15,7 @@ export function storageUnavailable(cause: unknown): Error {
   })
 }
 
-/** What asks the storage of the provider: a failure is an outage. */
+/** A call to the provider's storage: its failure is an outage. */
 export const orOutage = <Result>(asked: Promise<Result>): Promise<Result> =>
   asked.catch((error: unknown) => {
     throw storageUnavailable(error)

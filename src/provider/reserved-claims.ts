@@ -1,5 +1,5 @@
 /**
- * What a token of an exchange or a session says of itself, and how it is signed, stays as it was decided (protocol.md §5).
+ * The claims of a token of an exchange or a session, and its signature, stay as they were decided (protocol.md §5).
  * Functions of the deployment get copies: what they change there of reserved claims, of the header or of the token is not
  * taken over, whenever they change it.
  */
@@ -177,7 +177,7 @@ const without = (names: ReadonlySet<string>, members: Members) =>
 const only = (names: ReadonlySet<string>, members: Members) =>
   Object.fromEntries(Object.entries(members).filter(([name]) => names.has(name)))
 
-/** What would be written of an object. */
+/** The JSON that would be written of an object. */
 export function jsonOf(value: unknown): Record<string, unknown> {
   const written: unknown = JSON.parse(JSON.stringify(value) ?? 'null')
   return isPlainObject(written) ? written : {}

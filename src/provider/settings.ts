@@ -55,7 +55,7 @@ export interface Sessions {
 
 export type Settings = ReturnType<typeof readSettings>
 
-/** What the plugin keeps of the deployment's configuration, because the provider does not expose it. */
+/** The parts of the deployment's configuration that the plugin keeps, because the provider does not expose them. */
 export function readSettings(configuration: Configuration, managementResource: string | undefined) {
   const { keys, signingKey, signingAlgorithm } = assertSigningKeys(configuration.jwks)
   assertStaticClients(configuration)
@@ -76,7 +76,7 @@ export function readSettings(configuration: Configuration, managementResource: s
   }
 }
 
-/** What the option `managementResource` is for an issuer unless it is given. */
+/** The default of the option `managementResource` for an issuer. */
 export function defaultManagementResource(issuer: string): string {
   return `${issuer.replace(/\/$/, '').replace(/\/oidc$/, '')}/api`
 }

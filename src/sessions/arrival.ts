@@ -118,7 +118,7 @@ function asRefused(error: unknown): unknown {
   return sessionRefused({ check: checkOf(error) ?? 'isAllowed', private: reasonOf(error) })
 }
 
-/** What every authorization request has at this point. */
+/** The members that every authorization request has at this point. */
 function partiesOf({ oidc: { client, session, params } }: KoaContextWithOIDC) {
   if (!client || !session || !params)
     throw new Error('an authorization request without client, session or parameters')
@@ -175,7 +175,7 @@ export async function getUser(
 }
 
 /**
- * What was asked for, within the client's own scope and the ceiling of the record. What is outside is rejected rather than
+ * The requested scopes, within the client's own scope and the ceiling of the record. The others are rejected rather than
  * left out: it was decided, and no one is asked for consent.
  */
 function grantFor(
@@ -233,11 +233,11 @@ const claimsOf = ({ claims }: Configuration, scopes: readonly string[]): Readonl
     }),
   )
 
-/** What will be granted, and the claims that the parameter `claims` brings. */
+/** The scopes to grant, and the claims that the parameter `claims` brings. */
 type Granted = Pick<ImpersonationPolicyRequest, 'scope'> &
   Required<Pick<ImpersonationPolicyRequest, 'resources' | 'claims'>>
 
-/** What the policy is asked about, at the door and at the arrival. */
+/** The policy's question, at the door and at the arrival. */
 export const policyRequest = ({
   record,
   account,

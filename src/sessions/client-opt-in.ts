@@ -21,10 +21,10 @@ const IMPERSONATION_READ_ONLY = 'impersonation_read_only'
 /** The client of the provider by which engineers sign in at the door of sessions. It gets no token. */
 export const DOOR_CLIENT = 'impersonation-door'
 
-/** What a registered client says of itself. */
+/** The metadata of a registered client. */
 export type OpenClient = Pick<Client, 'clientId'> & Partial<Client>
 
-/** What a client is registered with. */
+/** The metadata that a client registers. */
 export const OPT_IN = [
   IMPERSONATION_SESSIONS,
   IMPERSONATION_SESSIONS_UNENDED,
@@ -61,7 +61,7 @@ function assertGiven(ctx: KoaContextWithOIDC, metadata: RawMetadata): void {
   )
 }
 
-/** What engineers are shown, where they are sent, who is told of the end, by which keys and subjects: the administrator's. */
+/** The name that engineers see, where they are sent, who is told of the end, by which keys and subjects: the administrator's. */
 const KEPT_WHILE_OPEN = [
   'client_name',
   'initiate_login_uri',
@@ -71,7 +71,7 @@ const KEPT_WHILE_OPEN = [
 ]
 const NARROWED_WHILE_OPEN = ['redirect_uris', 'post_logout_redirect_uris']
 
-/** What opens it stays, too, or an update could close it, and the next change all of this. */
+/** The members that open it stay, too, or one update could close it, and the next change all of this. */
 function assertOpenAsBefore(wanted: RawMetadata, held: RawMetadata): void {
   assertAsStrong(wanted, held)
   const changed = KEPT_WHILE_OPEN.find((member) => wanted[member] !== held[member])

@@ -37,7 +37,7 @@ const providersOwn: Policy = ({ oidc }: KoaContextWithOIDC) =>
 /** Follows what else ends a Grant at the provider. */
 export function followGrants(service: Service): void {
   const { provider } = service
-  // Of two requests with one code at the same moment an adapter lets one win, and the provider asks no policy.
+  // If two requests bring one code at the same moment, an adapter lets one win, and the provider asks no policy.
   onSimultaneousCodes(provider, async ({ grantId }, ctx) => {
     const id = recordIdOf(grantId)
     if (id !== undefined) await endCopied(service, id, ctx)

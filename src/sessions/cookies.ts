@@ -7,7 +7,7 @@ import { isId } from '../tokens/id.ts'
 import type { Armed } from './seal.ts'
 import type { SessionService } from './service.ts'
 
-/** What was brought comes back to the door. From another site, too: after a sign-in that took place there. */
+/** Brings the token back to the door, from another site, too: after a sign-in that took place there. */
 export const BROUGHT = '_imp_brought'
 
 /** The beginning of the name of every cookie by which a browser arrives at this client. */
@@ -23,7 +23,7 @@ export const keptCookie = (clientId: string): string => `${armedFor(clientId)}_d
 const MOST_ARMED = 8
 
 /**
- * What the browser is armed with for this client. A cookie that no key opens, or under the name of another, is none.
+ * The seal that arms the browser for this client. A cookie that no key opens, or under another's name, is none.
  * @throws {AccessDenied} if there are too many to try: the armed one may be the last of them.
  */
 export async function findArmed(ctx: Context, service: SessionService, clientId: string): Promise<Armed[]> {

@@ -90,7 +90,7 @@ const guardOf =
     }
   }
 
-/** What the browser has brought itself: the id of a record tells it nothing new. */
+/** The browser has brought it itself: the id of a record tells it nothing new. */
 const broughtId = async (ctx: Context, service: SessionService): Promise<string | undefined> =>
   (await service.seal.open('brought', readCookie(ctx, service, BROUGHT)))?.id
 

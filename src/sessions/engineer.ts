@@ -10,7 +10,7 @@ import { revokeSubjectToken } from '../records/stop.ts'
 import type { DueSession } from '../tokens/store.ts'
 import { recordIdOf, sessionName } from './provider.ts'
 
-/** What a headless session keeps of the engineer's session, so that a sign-out ends it. */
+/** The part of the engineer's session that a headless session keeps, so that a sign-out ends it. */
 export interface SignIn {
   readonly uid: string
   /** When that session would expire, as of the arrival. */

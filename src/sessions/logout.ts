@@ -72,7 +72,7 @@ function leaveBody(ctx: Context, bytes: Buffer): void {
 
 const SINGLE = ['id_token_hint', 'client_id', 'post_logout_redirect_uri', 'state']
 
-/** Whose session the hint names. A request with a parameter twice, or with another client, is left to the provider to refuse. */
+/** The session that the hint names. A request with a parameter twice, or with another client, is left to the provider to refuse. */
 async function sessionOf(
   { provider, store }: Service,
   request: Parameters,

@@ -22,7 +22,7 @@ interface Person {
   readonly name: string
 }
 
-/** What an engineer agrees to. */
+/** The question that an engineer agrees to. */
 export interface Question {
   readonly actor: Person
   readonly user: Person

@@ -1,5 +1,5 @@
 /**
- * What sessions need of oidc-provider beyond its public types. Each fact that can be seen without a request is looked at by
+ * The parts of oidc-provider that sessions need beyond its public types. Each fact that can be seen without a request is looked at by
  * `attach`; what only a request shows is looked at in each, before anything is spent.
  */
 import {
@@ -35,7 +35,7 @@ export function recordIdOf(name: unknown): string | undefined {
 
 const isHeadless = (name: string): boolean => recordIdOf(name) !== undefined
 
-/** What is readonly in the types, or missing there. */
+/** Members that are readonly in the types, or missing there. */
 interface Replaceable {
   session: Session
   claims: Record<string, unknown>
@@ -113,7 +113,7 @@ export function assertSessionFacts(provider: Provider): void {
     try {
       if (holds(provider)) continue
     } catch {
-      // What is not there cannot be asked.
+      // A class that is not there cannot be asked.
     }
     throw unsupported(`lacks what the option sessions needs: ${fact}`)
   }
@@ -161,7 +161,7 @@ export function answerFrom(ctx: KoaContextWithOIDC, session: Session): void {
 }
 
 /**
- * What a release of oidc-provider could change without a word: that the code is made from the Session of the request.
+ * A release of oidc-provider could change this without a word: the code is made from the Session of the request.
  *
  * @throws before anything is spent.
  */

@@ -1,4 +1,4 @@
-/** What is known of one request of a session. */
+/** The state of one request of a session. */
 import type { Provider } from 'oidc-provider'
 import type { Seconds } from '../base/clock.ts'
 import type { SubjectToken } from '../tokens/subject-token.ts'
@@ -38,16 +38,16 @@ export interface Arrival extends SessionFacts {
 export type Attempt = Pick<Arrival, 'actorId' | 'clientId'> &
   Partial<Pick<Arrival, 'record' | 'scope' | 'resources'>>
 
-/** What `ttl` of the configuration is about in a session. */
+/** The models that `ttl` of the configuration is about in a session. */
 export type Kind = 'AccessToken' | 'AuthorizationCode' | 'IdToken'
 
-/** What has had its say in the tokens of a request. */
+/** The functions that have run for the tokens of a request. */
 type Stage = Kind | 'claims' | 'jwt'
 
 interface RequestState {
   /** An authorization request that is answered for the user, or was refused. */
   attempt?: Attempt | undefined
-  /** What the attempt has become, once all of it was accepted. */
+  /** The outcome of the attempt, once all of it was accepted. */
   arrival?: Arrival
   facts?: SessionFacts
   shown?: SessionImpersonation

@@ -1,4 +1,4 @@
-/** What a browser carries from one request to the next: encrypted and authenticated by the keys of the provider's cookies. */
+/** Values that a browser carries from one request to the next, encrypted and authenticated by the keys of the provider's cookies. */
 import { hkdfSync } from 'node:crypto'
 import { EncryptJWT, errors, jwtDecrypt } from 'jose'
 import type { Configuration } from 'oidc-provider'
@@ -11,7 +11,7 @@ import type { TokenHash } from '../tokens/secret.ts'
 export const TO_ARRIVE: Seconds = 60
 
 /**
- * What each is for: a token that was brought to the door; the page that asks; a browser that may arrive at the application;
+ * The purposes: a token that was brought to the door; the page that asks; a browser that may arrive at the application;
  * what the door keeps of that, because it does not get the cookie of the arrival. None can stand for another.
  */
 export type Purpose = 'brought' | 'asked' | 'armed' | 'kept'
@@ -30,7 +30,7 @@ export interface Sealed {
   readonly target?: string | undefined
 }
 
-/** What a browser arrives with, and when that is over. */
+/** The content that a browser arrives with, and when that is over. */
 export interface Armed extends Sealed {
   readonly until: Seconds
 }
@@ -81,7 +81,7 @@ export function sealOf(issuer: string, configuration: Configuration) {
       const { until: _, ...content } = opened
       return content
     },
-    /** What was sealed too long ago opens, too: such a browser is refused rather than taken for one that was never armed. */
+    /** A value that was sealed too long ago opens, too: such a browser is refused rather than taken for one that was never armed. */
     openArmed: (value: string | undefined) => decrypt('armed', value),
   }
 }

@@ -1,5 +1,5 @@
 /**
- * What the tokens of a session hold, and whether they are issued at all: the record decides, in each request anew. It is
+ * The content of a session's tokens, and whether they are issued at all: the record decides, in each request anew. It is
  * looked up once for a request.
  */
 import { randomBytes } from 'node:crypto'
@@ -71,7 +71,7 @@ export async function accountOfSession(
   const { findAccount } = service.configuration
   const { actorId } = session
   if (!isAccountOf(await findAccount?.(ctx, actorId), actorId)) {
-    // What fails here is found again, once a minute.
+    // A session that fails to end here is found again, once a minute.
     await endOfGone(service, recordId).catch(() => {})
     return undefined
   }
@@ -91,7 +91,7 @@ export function actedFor(
 ): Account {
   const { record } = facts
   const claims: Account['claims'] = async (use, scope, requested, rejected) => {
-    // What it changes in place has no effect: `sid` is among what is requested, and ours are not rejected.
+    // Its changes in place have no effect: `sid` is among what is requested, and ours are not rejected.
     const [asked, left] = [structuredClone(requested), [...rejected]]
     const own: Readonly<Record<string, unknown>> = {
       ...Object(await account.claims(use, scope, asked, left)),
@@ -120,7 +120,7 @@ async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }
   return { sub: await subjectIdentifier(ctx as GrantContext, settings, { accountId: actorId, client }) }
 }
 
-/** What an access token of a session holds beyond what the provider writes. It is not issued if the session has ended. */
+/** The claims of a session's access token beyond those that the provider writes. It is not issued if the session has ended. */
 export async function claimsOfSession(
   ctx: KoaContextWithOIDC,
   service: SessionService,
@@ -229,7 +229,7 @@ function isAsConfigured(ctx: KoaContextWithOIDC): boolean {
   const { id_token: idToken, access_token: accessToken, refresh_token: refreshToken } = Object(ctx.body)
   const { stages } = requestState(ctx)
   const isJwt = String(accessToken).includes('.')
-  // What is encrypted for the client cannot be read here.
+  // An ID token that is encrypted for the client cannot be read here.
   const isReadable = String(idToken).split('.').length === 3
   return (
     refreshToken === undefined &&

@@ -40,7 +40,7 @@ import {
 import { spend } from './spend.ts'
 import { watchSessions } from './watch.ts'
 
-/** What every deployment has: without the option, what another process has opened ends here, too (protocol.md §10.5). */
+/** The part that every deployment has: without the option, sessions that another process has opened end here, too (protocol.md §10.5). */
 export function createSessions({ sessions, store: { sessions: known } }: ResolvedOptions): Sessions {
   if (sessions) return openedSessions(sessions)
   let service: Service | undefined
@@ -99,7 +99,7 @@ function openedSessions(sessions: ResolvedSessions): Sessions {
       endSessions(service)
     },
 
-    /** What fails here is ended again before the application is told. */
+    /** An end that fails here is tried again before the application is told. */
     end: (provider, name) => endHeadlessSession(provider, name).finally(() => attached?.watch.wake()),
 
     routes() {
@@ -242,12 +242,12 @@ function grantOfDoor({ oidc: { client, account, provider, resourceServers = {} }
   if (client?.clientId !== DOOR_CLIENT || !account) return undefined
   const grant = new provider.Grant({ accountId: account.accountId, clientId: DOOR_CLIENT })
   grant.addOIDCScope('openid')
-  // Of a default resource, which may have a scope of that name, too.
+  // A default resource may have a scope of that name, too.
   for (const resource of Object.keys(resourceServers)) grant.addResourceScope(resource, 'openid')
   return grant
 }
 
-/** What ends a session in any process, also in one without the option: nothing there opens one, or tells its application. */
+/** Ends a session in any process, also in one without the option, where nothing opens one or tells its application. */
 function endSessions(service: Service): void {
   const { provider, configuration } = service
   const { routes, features } = configuration
@@ -258,7 +258,7 @@ function endSessions(service: Service): void {
     provider.use(logoutOfSessions(service, routes?.end_session))
 }
 
-/** What must never happen, by whatever release of the provider, ends the session before the browser gets it. */
+/** A cookie that must never be sent, by whatever release of the provider, ends the session before the browser gets it. */
 async function neverACookie(ctx: KoaContextWithOIDC, next: () => Promise<void>): Promise<void> {
   await next()
   const { arrival } = requestState(ctx)

@@ -4,7 +4,7 @@ import type { Service } from '../provider/settings.ts'
 import type { DueSession, SessionStore } from '../tokens/store.ts'
 import { type Endings, endDueSession } from './ending.ts'
 
-/** What another process has left is found in this many seconds at the latest. */
+/** Sessions that another process has left are found in this many seconds at the latest. */
 const LOOKS_EVERY: Seconds = 5
 /** Between two questions about everything that is open. */
 const ASKS_EVERY: Seconds = 60
@@ -14,7 +14,7 @@ const A_DAY: Seconds = 86_400
 const OPEN = 10_000
 /** Attempts at once to one client in this process. */
 const AT_ONCE = 16
-/** What a look finds beyond what is waiting here. */
+/** The sessions that a look finds beyond those waiting here. */
 const PAGE = 500
 /** Milliseconds between two looks, however often this process is woken. */
 const REST = 100
@@ -31,7 +31,7 @@ export function watchSessions(
   if (!sessions) throw new TypeError('option sessions needs a store that has sessions')
   const watch = new SessionWatch({ provider, sessions }, ask)
   every(LOOKS_EVERY, new WeakRef(watch), (held) => held.wake())
-  // What fails is asked again in a minute.
+  // A look that fails is tried again in a minute.
   every(ASKS_EVERY, new WeakRef(watch), (held) => void held.ask().catch(() => {}))
   return watch
 }
@@ -197,7 +197,7 @@ export function countOpenSessions(sessions: SessionStore, issuer: string): () =>
     found = (await sessions.findDue(issuer, epochTime() + LATEST, MOST)).length
   }
   return () => {
-    // What was found last is shown: that storage fails is told elsewhere.
+    // The last finding is shown: a failing storage is told elsewhere.
     recall('open', AGE, look).catch(() => {})
     return found
   }

@@ -191,7 +191,7 @@ function readUse(row: Row, details: Record<string, unknown> | undefined): Subjec
   })
 }
 
-/** That it has no Grant of its own does not tell it from an exchange. */
+/** A missing Grant does not tell it from an exchange. */
 const isSession = (row: Row): boolean => row.u_session_logout !== null
 
 /** An answer that cannot be read is no confirmation. */
