@@ -18,16 +18,18 @@ export async function within<Result>(
   result: PromiseLike<Result>,
   { late = () => {}, isIdle = false }: { late?: (result: Result) => void; isIdle?: boolean } = {},
 ): Promise<Result> {
+  // A thenable may begin its work in `then`, which is called once.
+  const once = Promise.resolve(result)
   let timer: NodeJS.Timeout | undefined
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       reject(new TooLate('the time limit is over'))
-      result.then(late, () => {})
+      once.then(late, () => {})
     }, timeLimit * 1000)
     if (isIdle) timer.unref()
   })
   try {
-    return await Promise.race([result, tooLate])
+    return await Promise.race([once, tooLate])
   } finally {
     clearTimeout(timer)
   }

@@ -37,7 +37,6 @@ export function emitEarlyFailures(provider: Provider): void {
     if (oidc.params?.grant_type !== TOKEN_EXCHANGE) return
     emitFailureAt({ provider, door: 'exchange' }, ctx, { status, error: errorReadOf(thrown), thrown })
   }
-  // First: a listener of the host's that throws keeps no event back.
-  provider.prependListener('server_error', tell)
-  provider.prependListener('grant.error', tell)
+  provider.on('server_error', tell)
+  provider.on('grant.error', tell)
 }

@@ -48,30 +48,42 @@ export async function answerFor(
   // A silent renewal, of another tab perhaps, and a request that shows no one anything.
   if (ctx.oidc.prompts.has('none') || ctx.method === 'HEAD') return undefined
   const { clientId } = client
-  state.attempt = { actorId, clientId }
-  const all = await findArmed(ctx, service, clientId)
-  if (all.length === 0) {
-    state.attempt = undefined
-    return undefined
-  }
-  const armed = all.find((one) => !isOver(one))
-  const others = all.filter((one) => one !== armed)
-  // Which one this tab means cannot be known, so they stay until none of them opens anything.
-  if (armed && others.some(({ until }) => armed.until - until < TO_ARRIVE))
-    throw sessionRefused({ private: 'armed more than once' })
-  const takeAway = (name: string) => ({ name, value: null, life: 0 })
-  for (const { id } of armed && others.length === 0 ? [armed] : others)
-    writeArmedCookie(ctx, service, takeAway(armedCookie(clientId, id)))
-  // This may be the tab of one that is over: it does not get the user of the one that is not.
-  if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
-  writeDoorCookie(ctx, service, takeAway(keptCookie(clientId)))
-  return arrive(ctx, service, armed, state.attempt)
+  return telling(ctx, async () => {
+    state.attempt = { actorId, clientId }
+    const all = await findArmed(ctx, service, clientId)
+    if (all.length === 0) {
+      state.attempt = undefined
+      return undefined
+    }
+    const armed = all.find((one) => !isOver(one))
+    const others = all.filter((one) => one !== armed)
+    // Which one this tab means cannot be known, so they stay until none of them opens anything.
+    if (armed && others.some(({ until }) => armed.until - until < TO_ARRIVE))
+      throw sessionRefused({ private: 'armed more than once' })
+    const takeAway = (name: string) => ({ name, value: null, life: 0 })
+    for (const { id } of armed && others.length === 0 ? [armed] : others)
+      writeArmedCookie(ctx, service, takeAway(armedCookie(clientId, id)))
+    // This may be the tab of one that is over: it does not get the user of the one that is not.
+    if (!armed || others.length > 0) throw sessionRefused({ private: 'armed too long ago' })
+    writeDoorCookie(ctx, service, takeAway(keptCookie(clientId)))
+    return arrive(ctx, service, armed, state.attempt)
+  })
 }
 
 /**
- * One event about an authorization request that was to be answered for the user, by whatever it was refused: the provider
- * emits an event of its own for each.
+ * Does a part of the answer to an authorization request, and tells what refuses it. The provider's own events come later: until
+ * then another error may take its place, and it emits none about a rejection without an error.
  */
+export async function telling<Result>(ctx: KoaContextWithOIDC, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    tellOnce(ctx, error)
+    throw error
+  }
+}
+
+/** One event about an authorization request that was to be answered for the user, by whatever it was refused. */
 export function tellOnce(ctx: KoaContextWithOIDC, error: unknown): void {
   const { attempt, isTold } = requestState(ctx)
   if (attempt && !isTold) tellRefused(ctx, ctx.oidc.provider, { ...attempt, error })

@@ -91,9 +91,8 @@ function openedSessions(sessions: ResolvedSessions): Sessions {
       attached = { ...service, options: { ...options, sessions }, seal, watch }
       rememberSessions(provider)
       showHeadlessGrants(provider)
-      // First: a listener of the host's that throws keeps no event back.
-      provider.prependListener('authorization.error', tellOnce)
-      provider.prependListener('server_error', tellOnce)
+      provider.on('authorization.error', tellOnce)
+      provider.on('server_error', tellOnce)
       provider.use(neverACookie)
       provider.use(assertIssuedAsConfigured(service))
       endSessions(service)

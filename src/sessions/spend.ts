@@ -10,12 +10,20 @@ import { emit } from '../events.ts'
 import { countSession } from '../metrics/metrics.ts'
 import { requestOf } from '../provider/failures.ts'
 import type { SubjectTokenUse } from '../tokens/subject-token.ts'
+import { telling } from './arrival.ts'
 import { canBeTold } from './client-opt-in.ts'
 import { assertCarried, saveHeadlessGrant } from './provider.ts'
 import type { Arrival } from './request.ts'
 import type { SessionService } from './service.ts'
 
-export async function spend(
+export const spend = (
+  ctx: KoaContextWithOIDC,
+  service: SessionService,
+  arrival: Arrival,
+  code: AuthorizationCode,
+): Promise<void> => telling(ctx, () => spendRecord(ctx, service, arrival, code))
+
+async function spendRecord(
   ctx: KoaContextWithOIDC,
   { provider, store, watch }: SessionService,
   arrival: Arrival,

@@ -54,6 +54,22 @@ describe('a call of the deployment', () => {
     }
   })
 
+  it('asks a thenable once, also one that is too late: a query may be sent by that', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] })
+    try {
+      let asked = 0
+      // biome-ignore lint/suspicious/noThenProperty: that is the test
+      const query = { then: () => void asked++ }
+      const call = callDeployment('isAllowed', LIMIT, () => query as never).catch(reasonOf)
+      await new Promise((resolve) => setImmediate(resolve))
+      mock.timers.tick(LIMIT * 1000)
+      expect(await call).to.equal('isAllowed took more than 3600 s')
+      expect(asked).to.equal(1)
+    } finally {
+      mock.timers.reset()
+    }
+  })
+
   it('keeps what the function threw as the cause, for those who log the failure', async () => {
     for (const thrown of [new Error('private'), 'private']) {
       const call = callDeployment('isAllowed', LIMIT, () => Promise.reject(thrown))

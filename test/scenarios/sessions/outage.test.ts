@@ -67,6 +67,30 @@ describe('an outage of storage', () => {
         expect(await scene.provider.Session.findByUid(`imp_${id}`)).to.equal(undefined)
       }))
 
+  it("after a refusal, when the engineer's session is saved, does not take the place of its reason", () =>
+    inScene({ options: { isAllowed: ({ scope }) => scope === undefined } }, async (scene) => {
+      const { browser } = await armed(scene)
+      scene.events.splice(0)
+      Object.assign(scene.provider.Session.prototype, { save: () => Promise.reject(DOWN) })
+      await scene.authorize(browser)
+      expect(scene.refusals()).to.deep.equal(['isAllowed returned false'])
+    }))
+
+  for (const thrown of [undefined, null])
+    it(`that findAccount has no better word for than ${thrown} is told`, async () => {
+      let isDown = false
+      const findAccount = async (_: unknown, accountId: string) => {
+        if (isDown && accountId === 'alice') throw thrown
+        return { accountId, claims: () => ({ sub: accountId }) }
+      }
+      await inScene({ configuration: { findAccount } }, async (scene) => {
+        const { browser } = await armed(scene)
+        isDown = true
+        expect((await scene.authorize(browser)).status).to.equal(500)
+        expect(scene.refusals()).to.have.length(1)
+      })
+    })
+
   it('at the code and at userinfo is a 503, and no wrong invalid_grant', () =>
     inScene({}, async (scene) => {
       const { body } = await scene.redeem(await scene.authorize((await armed(scene)).browser))
