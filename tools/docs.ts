@@ -1,9 +1,9 @@
 /**
- * Tables of the pages that name what the code has: options, metrics, routes, parameters, members, columns, indexes and events.
+ * Tables of the pages that name what the code has: options, metrics, columns, indexes and events.
  * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
  * for a person to fill in. With `--check` it fails where a table differs, or still has `…`. Either way it fails where a section of
- * docs/protocol.md gives rules to other names than there are, and where docs/contributing/conformance.md names a test that
- * there is not.
+ * docs/protocol.md gives rules to other names than there are, or another scope to a route, and where
+ * docs/contributing/conformance.md names a test that there is not.
  */
 import { writeFileSync } from 'node:fs'
 import path from 'node:path'
@@ -30,7 +30,7 @@ type Rows = ReadonlyMap<string, readonly (string | undefined)[]>
 interface Table {
   readonly page: string
   readonly heading: string
-  /** What its first column is called, beside the ids of rules. */
+  /** What its first column is called. */
   readonly column: string
   readonly rows: Rows
 }
@@ -60,20 +60,19 @@ const resolve = (value: Json): Json => {
   return kind && name ? components[kind][name] : value
 }
 
-/** The exchange is at another server. */
-const routes = (): Rows =>
-  new Map(
-    Object.entries<Json>(paths)
-      .filter(([, methods]) => !methods.servers)
-      .flatMap(([route, methods]) =>
-        Object.entries<Json>(methods)
-          .filter(([, { operationId }]) => operationId)
-          .map(([method, { security }]): [string, string[]] => {
-            const [scope] = security.flatMap(({ managementToken = [] }: Json) => managementToken)
-            return [`${method.toUpperCase()} ${route}`, [scope ? `\`${scope}\`` : '–']]
-          }),
-      ),
-  )
+/** The routes, each with its scope if it has one. The exchange is at another server. */
+const scopes: ReadonlyMap<string, string | undefined> = new Map(
+  Object.entries<Json>(paths)
+    .filter(([, methods]) => !methods.servers)
+    .flatMap(([route, methods]) =>
+      Object.entries<Json>(methods)
+        .filter(([, { operationId }]) => operationId)
+        .map(([method, { security }]): [string, string | undefined] => {
+          const [scope] = security.flatMap(({ managementToken = [] }: Json) => managementToken)
+          return [`${method.toUpperCase()} ${route}`, scope]
+        }),
+    ),
+)
 
 /** The members of a record, and those of its objects. */
 const members = (): string[] =>
@@ -218,12 +217,12 @@ const TABLES: readonly Table[] = [
   { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
   { page: 'docs/events.md', heading: 'All events', column: 'event', rows: events() },
   { page: 'docs/events.md', heading: 'Members', column: 'member', rows: eventMembers() },
-  { page: 'docs/protocol.md', heading: '2. Management API', column: 'route', rows: routes() },
   ...(await storage()),
 ]
 
 /** What a section of the protocol gives a rule to by name, after the id of the rule: `[M15] \`userId\``. */
 const RULES: readonly (readonly [heading: string, names: readonly string[]])[] = [
+  ['2. Management API', [...scopes.keys()]],
   [
     '2.1 Issue a subject token',
     [...Object.keys(SubjectTokenRequest.properties), ...Object.keys(IssuedSubjectToken.properties)],
@@ -243,12 +242,11 @@ function withTable(text: string, { page, heading, column, rows }: Table): string
   const titles = [...text.matchAll(/^#+ (.*)$/gm)]
   const at = titles.findIndex(([, title]) => title === heading)
   const [from, until] = [titles[at]?.index ?? -1, titles[at + 1]?.index ?? text.length]
-  const header = new RegExp(`^\\| (?:id \\| )?${column} \\|.*\\n\\|[-|: ]+\\|\\n((?:\\|.*\\n)+)`, 'm')
+  const header = new RegExp(`^\\| ${column} \\|.*\\n\\|[-|: ]+\\|\\n((?:\\|.*\\n)+)`, 'm')
   const found = header.exec(text.slice(from, until))
   if (from < 0 || !found) throw new Error(`${page} has no table of "${column}" in "${heading}"`)
   const [whole, body = ''] = found
-  const hasIds = whole.startsWith('| id ')
-  const columns = (whole.split('\n')[0] ?? '').split(' | ').length - (hasIds ? 1 : 0)
+  const columns = (whole.split('\n')[0] ?? '').split(' | ').length
   const seen = new Set<string>()
   let current = ''
   const kept = body
@@ -259,7 +257,6 @@ function withTable(text: string, { page, heading, column, rows }: Table): string
         .slice(1, -1)
         .split('|')
         .map((cell) => cell.trim())
-      const id = hasIds ? cells.splice(0, 1) : []
       // A row without a name is one more of the row above.
       const name = codeOf(cells[0] ?? '')[0] ?? ''
       current = name || current
@@ -268,12 +265,12 @@ function withTable(text: string, { page, heading, column, rows }: Table): string
       seen.add(current)
       for (const [index, cell] of name ? derived.entries() : [])
         cells[index + 1] = cell ?? cells[index + 1] ?? '…'
-      return rowOf([...id, ...cells])
+      return rowOf(cells)
     })
   const added = [...rows].flatMap(([name, derived]) => {
     if (seen.has(name)) return []
     const cells = Array.from({ length: columns - 1 }, (_, index) => derived[index] ?? '…')
-    return rowOf([...(hasIds ? ['…'] : []), `\`${name}\``, ...cells])
+    return rowOf([`\`${name}\``, ...cells])
   })
   const start = from + found.index + whole.length - body.length
   return `${text.slice(0, start)}${[...kept, ...added].join('\n')}\n${text.slice(start + body.length)}`
@@ -289,7 +286,7 @@ for (const [page, text] of pages) {
     process.exitCode = 1
   }
 }
-const protocolText = pages.get('docs/protocol.md') ?? ''
+const protocolText = readPage('docs/protocol.md')
 for (const [heading, names] of RULES) {
   const ruled = namesOf(rulesOf(sectionOf(protocolText, heading)))
   const missing = names.filter((name) => !ruled.includes(name))
@@ -298,6 +295,14 @@ for (const [heading, names] of RULES) {
     console.error(
       `docs/protocol.md, ${heading}: no rule for: ${missing}; a rule for what is not there: ${invented}`,
     )
+    process.exitCode = 1
+  }
+}
+for (const [name = '', text = ''] of rulesOf(sectionOf(protocolText, '2. Management API'))) {
+  const [route = ''] = codeOf(name)
+  const scope = scopes.get(route)
+  if (!text.startsWith(scope ? `, \`${scope}\`: ` : ': ')) {
+    console.error(`docs/protocol.md: the scope of ${route} is ${scope}`)
     process.exitCode = 1
   }
 }

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { type ConsoleDeployment, startConsole } from '../../../fixtures/console.ts'
 import { readPage } from '../../../fixtures/markdown.ts'
-import { codeOf, namesOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
+import { codeOf, namesOf, rowsOf, rulesOf, sectionOf } from '../../../fixtures/page.ts'
 import { createConsole } from '../../../packages/console/src/index.ts'
 import { ROUTES } from '../../../packages/console/src/routes.ts'
 import { routeOf } from '../../spec/visiting.ts'
@@ -18,8 +18,8 @@ describe('docs: the protocol of the console', () => {
 
   /** Each request is sent with each right by test/spec/console.ts. */
   it('says the right that each route needs', () => {
-    for (const cells of rowsOf(SECTION)) {
-      const [route = '', right] = codeOf(cells.slice(0, 2).join())
+    for (const rule of rulesOf(SECTION)) {
+      const [route = '', right] = codeOf(rule.join())
       expect(routeOf(route.replace('{prefix}/', '/')).right, route).to.equal(right)
     }
   })
@@ -30,7 +30,7 @@ describe('docs: the protocol of the console', () => {
         handle ? `${method} {prefix}${path}` : [],
       ),
     )
-    expect(namesOf(rowsOf(SECTION))).to.have.members([...routes, 'GET {prefix}/{id}'])
+    expect(namesOf(rulesOf(SECTION))).to.have.members([...routes, 'GET {prefix}/{id}'])
   })
 
   it('says the policy of every response', async () => {

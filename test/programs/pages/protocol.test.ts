@@ -16,7 +16,7 @@ import {
   errorsOf,
   expectSameErrors,
   namesOf,
-  rowsOf,
+  rulesOf,
   sectionOf,
 } from '../../../fixtures/page.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
@@ -138,7 +138,7 @@ describe('docs: the protocol of the token exchange', () => {
       }
       expectSameErrors(errorsOf(section('8.5 Errors on behalf of a user')), given)
       const { claims } = await passedOn(own, (await viewed(own)).accessToken)
-      const changed = namesOf(rowsOf(section('8.4 The new token')))
+      const changed = namesOf(rulesOf(section('8.4 The new token')))
       expect([...Object.keys(claims), 'cnf']).to.include.members(changed)
     })
   })
