@@ -143,7 +143,9 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
     expect(logged(desk, 'subject_token.revoked').at(-1)?.revocation).to.deep.equal({
       ...{ cause: 'console', by: 'dana', reason: 'Sam is off duty' },
     })
-    expect((await record(page))[0]?.[STATE]).to.match(/^Stopped by Dana Dorn \d+:\d\d “Sam is off duty”$/)
+    expect((await record(page))[0]?.[STATE]).to.match(
+      /^Stopped by Dana Dorn \d+:\d\d Read only “Sam is off duty”$/,
+    )
     await page.getByRole('link', { name: 'Customers' }).click()
 
     // A thief, who was faster, or who came second.
@@ -163,7 +165,7 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
         await says(page, 'alert', told)
       }
       await expectNothingViewed(page)
-      expect((await record(page))[0]?.[STATE]).to.match(/^Reused token \d:\d\d$/)
+      expect((await record(page))[0]?.[STATE]).to.match(/^Reused token \d:\d\d Read only$/)
       await page.getByRole('link', { name: 'Customers' }).click()
     }
     expect(logged(desk, 'subject_token.replayed')).to.have.lengthOf(2)
