@@ -17,10 +17,13 @@ export const ROOT = path.resolve(import.meta.dirname, '..')
 const PACKAGES = path.join(ROOT, 'node_modules')
 const LEFT = new Set(['node_modules', 'dist', 'coverage', '.git'])
 
+/** Folders of tests that run at the same time come and go. */
+const isCopied = (name: string): boolean => !LEFT.has(name) && !name.startsWith('.readme-')
+
 /** Its packages are those of the original; the workspaces among them are the copy's own. */
 export function copyRepository(purpose: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), `impersonation-${purpose}-`))
-  cpSync(ROOT, folder, { recursive: true, filter: (from) => !LEFT.has(path.basename(from)) })
+  cpSync(ROOT, folder, { recursive: true, filter: (from) => isCopied(path.basename(from)) })
   const packages = path.join(folder, 'node_modules')
   mkdirSync(packages)
   for (const name of installedPackages()) {
