@@ -15,6 +15,7 @@ const PRODUCT = /^(src|packages\/(?!suite\/)[^/]+\/src)\/(?!.*\.(md|json)$)/
 const WORKSHOP = /^(?!packages\/[^/]+\/src\/)(test|fixtures|example|tools|packages)\/(?!.*\.md$)/
 const TESTS = /^(test|packages\/[^/]+\/test)\//
 const PAGES = /^(?!(.*\/)?(CHANGELOG|LICENSE|CONTRIBUTING)\.md$|.*contributing\/).*\.md$/
+const CONTRIBUTORS = /^(.*\/)?CONTRIBUTING\.md$|contributing\/.*\.md$/
 
 const countOf = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0
 const codeIn = (text: string) => countOf(text, /^(?!\s*($|\/\/|\/\*|\*)).*$/gm)
@@ -35,14 +36,16 @@ for (const file of execFileSync('git', ['ls-files'], { cwd: ROOT, encoding: 'utf
   const isCode = PRODUCT.test(file) || SUITE.test(file)
   const count = isCode ? codeIn(text) : linesIn(text)
   if (PRODUCT.test(file)) add('product', count)
+  if (PRODUCT.test(file) && file.startsWith('src/')) add('core', count)
   if (WORKSHOP.test(file)) add('workshop', count)
   if (TESTS.test(file)) add('tests', count)
   if (PAGES.test(file)) add('words', wordsIn(text))
+  if (CONTRIBUTORS.test(file)) add('contributors', wordsIn(text))
   if (isCode || WORKSHOP.test(file)) add(folders.find((folder) => file.startsWith(folder)) ?? file, count)
 }
 
 const over = [...counted].filter(([name, count]) => count > (most.get(name) ?? 0))
-for (const name of ['product', 'workshop', 'tests', 'words'])
+for (const name of ['product', 'core', 'workshop', 'tests', 'words', 'contributors'])
   console.log(`${name}: ${counted.get(name)} of ${most.get(name)}`)
 for (const [name, count] of over)
   console.error(`✗ ${name} has ${count}, and CONTRIBUTING.md allows ${most.get(name) ?? 'none'}`)
