@@ -432,7 +432,7 @@ const optionsWith = (state: string): string =>
     active: 'Not used yet',
     consumed: 'Used, not stopped',
     expired: 'Never used',
-    revoked: 'Ended or stopped',
+    revoked: 'Stopped or ended',
   })
     .map(([name, text]) => `<option value="${name}"${name === state ? ' selected' : ''}>${text}</option>`)
     .join('')

@@ -39,7 +39,7 @@ export function becomeOf(record, engineer) {
 
 function endOfShop(record, { name, state, engineer }) {
   const { revokedAt, session } = record
-  if (state === 'self') return `You ended the shop as ${name} at ${clock(revokedAt)}.`
+  if (state === 'self') return `You stopped the shop as ${name} at ${clock(revokedAt)}.`
   if (state === 'signedOut') return `You left the shop as ${name} at ${clock(revokedAt)}.`
   if (revokedAt) return whyStopped(record, { name }, engineer)
   return `The time of the shop as ${name} was over at ${clock(session.endsAt)}.`

@@ -97,11 +97,11 @@ function draw({ isEnding = false } = {}) {
   if (now === drawn) return
   drawn = now
   const act = canEnd
-    ? button('End it', { onclick: endShop })
+    ? button('Stop it', { onclick: endShop })
     : button('Close', { className: 'quiet', onclick: forgetShop })
   if (isEnding) {
     act.ariaDisabled = 'true'
-    act.textContent = 'Ending …'
+    act.textContent = 'Stopping …'
   }
   byId('open-shop').replaceChildren(
     ...texts.map((text) => element('p', {}, text)),

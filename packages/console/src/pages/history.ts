@@ -88,7 +88,7 @@ const STATES: Readonly<Record<string, string>> = {
   active: 'Not used yet',
   consumed: 'Used, not stopped',
   expired: 'Never used',
-  revoked: 'Ended or stopped',
+  revoked: 'Stopped or ended',
 }
 
 function formOf({ base }: Visit, { state = '', from, to, ...names }: Filter): Html {
