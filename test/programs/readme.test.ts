@@ -13,7 +13,7 @@ import { engineersToken } from '../../fixtures/engineers-sign-in.ts'
 import { send } from '../../fixtures/http.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { revoke } from '../../fixtures/management.ts'
-import { blocksOf, compile, makeFolder, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
+import { blocksOf, compile, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
 import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { expectWholeFlow } from '../../fixtures/readers-flow.ts'
@@ -138,13 +138,8 @@ describe('README', () => {
     const commands = lines.flatMap((line) => /^npx (\S+)/.exec(line)?.[1] ?? [])
     expect(commands).to.deep.equal(Object.keys(readManifest('packages/check').bin ?? {}))
     const code = lines.filter((line) => !line.startsWith('npx '))
-    const folder = makeFolder(0)
-    try {
-      folder.write('first-lines.ts', [BEFORE_FIRST_LINES, ...code].join('\n'))
-      expect(await compile(folder)).to.equal('')
-    } finally {
-      folder.remove()
-    }
+    const output = await compile({ 'first-lines.ts': [BEFORE_FIRST_LINES, ...code].join('\n') })
+    expect(output).to.equal('')
   })
 
   it('packs every package before the first release, and names the tarball', async () => {

@@ -2,18 +2,13 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
-import { programsOf, runnable } from '../../../fixtures/markdown.ts'
+import { runnable, usePrograms } from '../../../fixtures/markdown.ts'
 import { FROM_SOURCE } from '../../../fixtures/packed-package.ts'
 
-const SUITES = {
-  'my-store.test.ts': 'docs/stores.md',
-  'my-adapter.test.ts': 'docs/stores.md',
-}
-
 describe('docs: suites for a store and an adapter', () => {
-  for (const [name, page] of Object.entries(SUITES)) {
-    it(`${page} runs as written under node --test`, async () => {
-      const programs = programsOf(page)
+  const programs = usePrograms('docs/stores.md')
+  for (const name of ['my-store.test.ts', 'my-adapter.test.ts'])
+    it(`run as written under node --test: ${name}`, async () => {
       const file = programs.write(name, runnable(programs.code(name)))
       // Otherwise it takes itself for a file that another run of node --test started.
       const { NODE_TEST_CONTEXT: _, ...env } = process.env
@@ -22,9 +17,8 @@ describe('docs: suites for a store and an adapter', () => {
         ['--no-warnings', '--test', '--test-reporter=tap', file],
         // It starts the file in a process of its own, which gets no option of this one.
         { env: { ...env, NODE_OPTIONS: FROM_SOURCE } },
-      ).finally(programs.remove)
+      )
       expect(Number(/^# pass (\d+)$/m.exec(stdout)?.[1])).to.be.greaterThan(20)
       expect(stdout).to.match(/^# fail 0$/m)
     })
-  }
 })

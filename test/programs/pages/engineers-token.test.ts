@@ -10,7 +10,7 @@ import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { CALLBACK, publicClient, webClient } from '../../../fixtures/clients.ts'
 import { API, type Deployment, withDeployment } from '../../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../../fixtures/http.ts'
-import { type Programs, programsOf } from '../../../fixtures/markdown.ts'
+import { usePrograms } from '../../../fixtures/markdown.ts'
 import { exchange, introspect, issue } from '../../../fixtures/requests.ts'
 
 const GRANTS = { grant_types: [...(publicClient().grant_types ?? []), 'refresh_token'] }
@@ -29,11 +29,7 @@ interface SignIn {
 }
 
 describe("docs: the engineer's token", () => {
-  let programs: Programs
-  before(() => {
-    programs = programsOf('docs/integrate.md')
-  })
-  after(() => programs.remove())
+  const programs = usePrograms('docs/integrate.md')
 
   /** The provider of the page, with `changes` to its resource indicators. */
   async function signingIn(

@@ -1,12 +1,12 @@
+/** The programs of docs/resource-servers.md, the table of its callers and its numbers. */
 import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { actorToken } from '../../../fixtures/actor-tokens.ts'
-import { API, type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, type Deployment, startDeployment, useDeployment } from '../../../fixtures/deployment.ts'
 import { type Listening, listen } from '../../../fixtures/listening.ts'
 import { manage } from '../../../fixtures/management.ts'
-import { type Programs, programsOf, readPage, runnable, whileServing } from '../../../fixtures/markdown.ts'
-import { apiClient, passedOn, viewed } from '../../../fixtures/on-behalf-of.ts'
+import { readPage, runnable, usePrograms, whileServing } from '../../../fixtures/markdown.ts'
+import { apiClient, ownToken, passedOn, viewed } from '../../../fixtures/on-behalf-of.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
 import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
@@ -19,8 +19,6 @@ import { startIssuer, withBearer } from '../../../packages/resource-server/test/
 
 const PAGE = readPage('docs/resource-servers.md')
 
-type Send = (request: Request) => Promise<Response>
-
 /** The chain of the ids, newest first; APIs are those whose name says so. */
 const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
   newest === undefined
@@ -32,24 +30,14 @@ const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
       }
 
 describe('docs: resource servers', () => {
-  let deployment: Deployment
-  let programs: Programs
-  before(async () => {
-    deployment = await startDeployment()
-    programs = programsOf('docs/resource-servers.md', deployment)
-    programs.write('my-api.ts', runnable(programs.code('my-api.ts')))
-  })
-  after(async () => {
-    programs.remove()
-    await deployment.close()
-  })
+  const deployment = useDeployment()
+  const programs = usePrograms('docs/resource-servers.md', () => deployment)
 
   it('has a program for Express that lets the right ones pass', async () => {
     const name = 'express-api.ts'
     const baseUrl = `http://127.0.0.1:${await freePort()}`
-    await whileServing(programs, { name, code: programs.code(name), baseUrl }, async () => {
-      await expectApi((request) => fetch(new Request(request.url.replace(API, baseUrl), request)))
-    })
+    programs.write('my-api.ts', runnable(programs.code('my-api.ts')))
+    await whileServing(programs, { name, code: programs.code(name), baseUrl }, expectApi)
   })
 
   it('shows what the verifier makes of every chain', async () => {
@@ -86,22 +74,18 @@ describe('docs: resource servers', () => {
       .and.include(`at most ${WINDOW} seconds old`)
   })
 
-  async function expectApi(send: Send): Promise<void> {
+  async function expectApi(baseUrl: string): Promise<void> {
     const call = (method: string, path: string, token?: string) =>
-      send(new Request(API + path, { method, headers: token ? { authorization: `Bearer ${token}` } : {} }))
-    const [own, engineer] = await Promise.all([
-      ownToken('orders:read'),
-      viewed(deployment, { scope: 'orders:read' }),
-    ])
+      fetch(baseUrl + path, { method, headers: token ? { authorization: `Bearer ${token}` } : {} })
+    const own = await ownToken(deployment, { scope: 'orders:read' })
+    const { accessToken } = await viewed(deployment, { scope: 'orders:read' })
 
     expect(await (await call('GET', '/orders', own)).json()).to.deep.equal({ user: 'alice' })
     expect((await call('PUT', '/email', own)).status).to.equal(204)
-    expect(await (await call('GET', '/orders', engineer.accessToken)).json()).to.deep.equal({
-      user: 'alice',
-      actor: 'bob',
-    })
-    await expectRefused(await call('PUT', '/email', engineer.accessToken), 403, 'access_denied')
-    const lacking = await call('GET', '/orders', await ownToken('orders:write'))
+    const seen = await (await call('GET', '/orders', accessToken)).json()
+    expect(seen).to.deep.equal({ user: 'alice', actor: 'bob' })
+    await expectRefused(await call('PUT', '/email', accessToken), 403, 'access_denied')
+    const lacking = await call('GET', '/orders', await ownToken(deployment, { scope: 'orders:write' }))
     expect(lacking.headers.get('www-authenticate')).to.include('scope="orders:read"')
     await expectRefused(lacking, 403, 'insufficient_scope')
     for (const token of [undefined, 'a.b.c', 'opaque']) {
@@ -118,13 +102,10 @@ describe('docs: resource servers', () => {
     expect(Object.keys(JSON.parse(text))).to.deep.equal(['error', 'error_description'])
     expect(JSON.parse(text).error).to.equal(error)
   }
-
-  const ownToken = (scope: string) => actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
 })
 
 describe('docs: an API behind an API', () => {
   let deployment: Deployment
-  let programs: Programs
   let server: Listening
   /** Its resource indicator is where it is reached. */
   let billing: string
@@ -151,24 +132,21 @@ describe('docs: an API behind an API', () => {
       },
     })
     verifyBilling = createVerifier({ issuer: deployment.issuer, audience: billing })
-    programs = programsOf('docs/resource-servers.md', {
-      baseUrl: deployment.baseUrl,
-      variables: { ORDERS_API_SECRET: apiClient().client_secret ?? '' },
-      adapted: (code) => code.replaceAll('https://billing.example.com', billing),
-    })
   })
   after(async () => {
-    programs.remove()
     await server.close()
     await deployment.close()
   })
-
-  const ownToken = (scope = 'orders:read invoices:read') =>
-    actorToken(deployment, { accountId: 'alice', format: 'jwt', scope })
+  const programs = usePrograms('docs/resource-servers.md', () => ({
+    baseUrl: deployment.baseUrl,
+    variables: { ORDERS_API_SECRET: apiClient().client_secret ?? '' },
+    adapted: (code) => code.replaceAll('https://billing.example.com', billing),
+  }))
 
   it('is called for the user, without losing who acts', async () => {
     const { invoicesFor } = await programs.load('my-billing-call.ts')
-    const own = await (await invoicesFor(await ownToken())).json()
+    const token = await ownToken(deployment, { scope: 'orders:read invoices:read' })
+    const own = await (await invoicesFor(token)).json()
     expect(own).to.deep.equal({
       user: 'alice',
       through: ['orders-api'],
@@ -189,7 +167,7 @@ describe('docs: an API behind an API', () => {
     const { id, accessToken } = await viewed(deployment, { scope: 'invoices:read' })
     expect((await manage(deployment, 'DELETE', `/${id}`)).status).to.equal(204)
     expect(await statusFor(accessToken)).to.equal(401)
-    expect(await statusFor(await ownToken('orders:read'))).to.equal(403)
+    expect(await statusFor(await ownToken(deployment, { scope: 'orders:read' }))).to.equal(403)
     const { ImpersonationError } = await import('../../../packages/client/src/index.ts')
     const status = (code: string, number: number) =>
       statusOf(new ImpersonationError({ status: number, code, description: '' }))

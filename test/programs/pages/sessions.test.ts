@@ -1,7 +1,7 @@
 /** The programs of docs/sessions.md: the form of the desk leads into the application, which reads who acts. */
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { type Programs, programsOf, readPage } from '../../../fixtures/markdown.ts'
+import { readPage, usePrograms } from '../../../fixtures/markdown.ts'
 import { codeOf, rowsOf, sectionOf } from '../../../fixtures/page.ts'
 import { type Scene, shop, startScene } from '../../spec/arriving.ts'
 
@@ -9,16 +9,13 @@ const PAGE = readPage('docs/sessions.md')
 
 describe('docs: sessions', () => {
   let scene: Scene
-  let programs: Programs
   before(async () => {
     scene = await startScene({ clients: [shop({ impersonation_read_only: true })] })
-    const secrets = { BACKEND_SECRET: 'backend-secret', SHOP_SECRET: 'shop-secret' }
-    const variables = { ISSUER: scene.issuer, ...secrets }
-    programs = programsOf('docs/sessions.md', { baseUrl: scene.baseUrl, variables })
   })
-  after(async () => {
-    programs.remove()
-    await scene.close()
+  after(() => scene.close())
+  const programs = usePrograms('docs/sessions.md', () => {
+    const secrets = { BACKEND_SECRET: 'backend-secret', SHOP_SECRET: 'shop-secret' }
+    return { baseUrl: scene.baseUrl, variables: { ISSUER: scene.issuer, ...secrets } }
   })
 
   it('has a form that opens the application, which knows both people and when to end', async () => {

@@ -1,6 +1,6 @@
 /** What the pages say of types, compared with the types by the compiler. */
 import { expect } from 'chai'
-import { compile, makeFolder, readPage } from '../../../fixtures/markdown.ts'
+import { compile, readPage } from '../../../fixtures/markdown.ts'
 import { codeOf, namesOf, rowsOf, rulesOf, sectionOf } from '../../../fixtures/page.ts'
 
 /** An error names what the page does not, and what it has invented. */
@@ -96,17 +96,12 @@ const checksOf = (): string[] => [
 describe('docs: types', () => {
   let output: string
   before(async () => {
-    const folder = makeFolder(1)
-    for (const [name, assertions] of Object.entries({ eventsOf, checksOf, policyOf, claimsOf, requestsOf }))
-      folder.write(
-        `${name}.ts`,
-        HEADER +
-          assertions()
-            .map((text, index) => `export const _${index}: ${text}\n`)
-            .join(''),
-      )
-    output = await compile(folder)
-    folder.remove()
+    const told = Object.entries({ eventsOf, checksOf, policyOf, claimsOf, requestsOf })
+    const files = told.map(([name, assertions]) => {
+      const lines = assertions().map((text, index) => `export const _${index}: ${text}\n`)
+      return [`${name}.ts`, HEADER + lines.join('')]
+    })
+    output = await compile(Object.fromEntries(files))
   })
 
   for (const [title, file] of [
