@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Page, Request } from 'playwright-core'
 import { STATUS_LIST_TTL } from '../../example/impersonation.ts'
-import { stopClock } from '../../fixtures/clock.ts'
+import { whileStopped } from '../../fixtures/clock.ts'
 import {
   ask,
   banner,
@@ -109,13 +109,10 @@ deskInChromium('the support desk: the end of a view', (openDesk) => {
     await says(page, 'alert', /^Robin Reed stopped your view of Alice Archer at [\d:]{8}\. The reason: /)
     await expectNothingViewed(page)
     await heading(page, 'Customers')
-    const clock = stopClock()
-    try {
+    await whileStopped(async (clock) => {
       clock.tick(STATUS_LIST_TTL + 2)
       expect(await status()).to.equal(401)
-    } finally {
-      clock.restore()
-    }
+    })
     expect((await record(page))[0]?.[STATE]).to.match(
       /^Stopped by Robin Reed \d:\d\d Read only “The ticket is closed”$/,
     )

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { type Answer, Browser } from '../../fixtures/browser.ts'
 import { CHALLENGE, storedModels } from '../../fixtures/clients.ts'
-import { now, type StoppedClock } from '../../fixtures/clock.ts'
+import { now, type StoppedClock, whileStopped } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { AccessDenied, impersonationOf } from '../../src/index.ts'
@@ -28,7 +28,6 @@ import {
   type Scene,
   sealed,
   shop,
-  whileStopped,
 } from './arriving.ts'
 import { declareCells } from './matrix.ts'
 import { type Named, rowsOf, type Steps, values } from './rule.ts'

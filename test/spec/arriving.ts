@@ -5,7 +5,6 @@ import type { Middleware } from 'koa'
 import type { ClientMetadata, Configuration, Provider } from 'oidc-provider'
 import { type Answer, Browser } from '../../fixtures/browser.ts'
 import { CHALLENGE, VERIFIER } from '../../fixtures/clients.ts'
-import { type StoppedClock, stopClock } from '../../fixtures/clock.ts'
 import { type Deployment, type DeploymentOverrides, startDeployment } from '../../fixtures/deployment.ts'
 import { form, type HttpResponse, send } from '../../fixtures/http.ts'
 import { introspect, postToken } from '../../fixtures/requests.ts'
@@ -250,19 +249,6 @@ export const armed = (
 
 const one = rowsOf(['a session'])
 export const rule = (title: string, steps: Steps): Rule => one(title, { 'a session': steps })
-
-/** Time stands still, and is put back afterwards. */
-export async function whileStopped(
-  use: (clock: StoppedClock) => Promise<void>,
-  options: Parameters<typeof stopClock>[1] = {},
-): Promise<void> {
-  const clock = stopClock(Date.now(), options)
-  try {
-    await use(clock)
-  } finally {
-    clock.restore()
-  }
-}
 
 export const errorOf = ({ location }: Answer): string | null =>
   location?.searchParams.get('error') ?? new URLSearchParams(location?.hash.slice(1)).get('error')

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import type { AdapterFactory } from 'oidc-provider'
 import { CHALLENGE, storedModels } from '../../fixtures/clients.ts'
-import { now, type StoppedClock } from '../../fixtures/clock.ts'
+import { now, type StoppedClock, whileStopped } from '../../fixtures/clock.ts'
 import { form, send } from '../../fixtures/http.ts'
 import { postRevocation, revoke } from '../../fixtures/management.ts'
 import { introspect } from '../../fixtures/requests.ts'
@@ -22,7 +22,6 @@ import {
   rule,
   type SignedIn,
   signedIn,
-  whileStopped,
   withArrival,
   withSession,
 } from './arriving.ts'
@@ -71,7 +70,8 @@ async function engineersSession({ provider, id }: Arrived) {
 }
 
 /** Time stands still, and no process looks for sessions but the one that is woken. */
-const onlyWoken = (use: (clock: StoppedClock) => Promise<void>) => whileStopped(use, { intervals: true })
+const onlyWoken = (use: (clock: StoppedClock) => Promise<void>) =>
+  whileStopped(use, Date.now(), { intervals: true })
 
 const WAYS: Named<(scene: SignedIn) => Promise<unknown>> = {
   'DELETE /subject-tokens/{id}': (scene) => revoke(scene, scene.id),

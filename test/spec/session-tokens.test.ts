@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
 import type { ClientMetadata } from 'oidc-provider'
 import { type Answer, Browser } from '../../fixtures/browser.ts'
-import { now } from '../../fixtures/clock.ts'
+import { now, whileStopped } from '../../fixtures/clock.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { exchange, introspect } from '../../fixtures/requests.ts'
@@ -19,7 +19,6 @@ import {
   type Scene,
   shop,
   shown,
-  whileStopped,
 } from './arriving.ts'
 import { declareCells } from './matrix.ts'
 import { type Named, type Rule, rowsOf, type Steps, values } from './rule.ts'

@@ -6,7 +6,7 @@ import { decodeJwt } from 'jose'
 import Koa from 'koa'
 import mount from 'koa-mount'
 import type { Answer, Browser } from '../../fixtures/browser.ts'
-import { now } from '../../fixtures/clock.ts'
+import { now, whileStopped } from '../../fixtures/clock.ts'
 import { API } from '../../fixtures/deployment.ts'
 import { send } from '../../fixtures/http.ts'
 import { whileListening } from '../../fixtures/listening.ts'
@@ -27,7 +27,6 @@ import {
   shop,
   shown,
   unspent,
-  whileStopped,
 } from './arriving.ts'
 import { declareCells } from './matrix.ts'
 import { type Named, rowsOf, type Steps, values } from './rule.ts'

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import { type Adapter, errors } from 'oidc-provider'
 import type { Sequelize } from 'sequelize'
-import { stopClock } from '../../fixtures/clock.ts'
+import { whileStopped } from '../../fixtures/clock.ts'
 import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { unique } from '../../fixtures/unique.ts'
 import { createAdapter } from '../../src/sequelize/index.ts'
@@ -80,8 +80,7 @@ onEachKind((kind) => {
 
     it("finds a row for the provider's clock tolerance after its expiry, and never after", async () => {
       const id = unique('session')
-      const clock = stopClock()
-      try {
+      await whileStopped(async (clock) => {
         await adapter('Session').upsert(id, { jti: id, uid: id }, 10)
         await adapter('DeviceCode').upsert(id, { jti: id, userCode: id }, 10)
         const finds = () => [
@@ -93,14 +92,11 @@ onEachKind((kind) => {
         for (const found of await Promise.all(finds())) expect(found).to.have.property('jti', id)
         clock.tick(1)
         for (const found of await Promise.all(finds())) expect(found).to.equal(undefined)
-      } finally {
-        clock.restore()
-      }
+      })
     })
 
     it('keeps a row until the last second of its life has passed', async () => {
-      const clock = stopClock(1_800_000_000_000)
-      try {
+      await whileStopped(async () => {
         for (const [life, rounded] of [
           [10.2, 11],
           [0.5, 1],
@@ -113,9 +109,7 @@ onEachKind((kind) => {
           expect(Number(row?.expires_at), String(life)).to.equal(1_800_000_000 + rounded)
           expect(await adapter('Session').find(id)).to.have.property('jti', id)
         }
-      } finally {
-        clock.restore()
-      }
+      }, 1_800_000_000_000)
     })
 
     it('refuses a life that is no number of seconds below 2^53, and writes nothing', async () => {
@@ -146,17 +140,17 @@ onEachKind((kind) => {
       await adapter('DeviceCode').destroy(`second-${code}`)
       const [old] = (await rowOf('DeviceCode')).filter(({ id }) => id === `old-${code}`)
       // Beyond all that this process has written.
-      const clock = stopClock(Number(old?.written_at) / 1000 + 10_000)
-      try {
-        const aSecondAgo = (Date.now() - 1000) * 1000
-        await database.sequelize.query(
-          `UPDATE oidc_models SET written_at = ${aSecondAgo} WHERE id = 'old-${code}'`,
-        )
-        await write(`new-${code}`)
-        expect(await found()).to.equal(`new-${code}`)
-      } finally {
-        clock.restore()
-      }
+      await whileStopped(
+        async () => {
+          const aSecondAgo = (Date.now() - 1000) * 1000
+          await database.sequelize.query(
+            `UPDATE oidc_models SET written_at = ${aSecondAgo} WHERE id = 'old-${code}'`,
+          )
+          await write(`new-${code}`)
+          expect(await found()).to.equal(`new-${code}`)
+        },
+        Number(old?.written_at) / 1000 + 10_000,
+      )
     })
 
     it('finds nothing by a name that no row can have', async () => {
@@ -278,8 +272,7 @@ onEachKind((kind) => {
 
       it('can be replaced as soon as it is no longer found, and never if it has no expiry', async () => {
         const [id, endless] = [ID(), ID()]
-        const clock = stopClock()
-        try {
+        await whileStopped(async (clock) => {
           await record(endless, undefined)
           await record(id, 10, 'first')
           clock.tick(69)
@@ -290,9 +283,7 @@ onEachKind((kind) => {
           expect(await adapter('ReplayDetection').find(id)).to.deep.equal({ jti: id, iss: 'third' })
           clock.tick(1e9)
           await expectRefused(record(endless, 60))
-        } finally {
-          clock.restore()
-        }
+        })
       })
 
       it('fails, and is no replay, if the database refuses it', async () => {
@@ -322,17 +313,14 @@ onEachKind((kind) => {
             expect(winners).to.have.length(1)
             expect(await adapter('ReplayDetection').find(id)).to.have.property('iss', winners[0])
           }
-          const clock = stopClock()
-          try {
+          await whileStopped(async (clock) => {
             for (let round = 0; round < 10; round += 1) {
               const id = ID()
               await race(id)
               clock.tick(121)
               await race(id)
             }
-          } finally {
-            clock.restore()
-          }
+          })
         })
       }
     })

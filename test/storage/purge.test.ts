@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { stopClock } from '../../fixtures/clock.ts'
+import { whileStopped } from '../../fixtures/clock.ts'
 import type { Database } from '../../fixtures/databases.ts'
 import { overtaking } from '../../fixtures/hooks.ts'
 import { onEachKind, useDatabase } from '../../fixtures/on-database.ts'
@@ -194,18 +194,18 @@ onEachKind((kind) => {
       const unspent = await insert(now + 600)
       const slow = (await store.find(ISSUER, unspent)) ?? expect.fail('not found')
       await store.revoke(ISSUER, unspent, now, { cause: 'host' })
-      const clock = stopClock((now + 601) * 1000)
-      try {
-        await purge(database.sequelize, { retention: 0 })
-        const late = { at: now, clientId: 'spa', resource: 'https://api.example.com' }
-        const accessToken = { format: 'jwt', expiresAt: now + 1200 } as const
-        expect(await store.consume(slow, now, { ...late, accessToken })).to.equal(false)
-        clock.tick(300)
-        await purge(database.sequelize, { retention: 0 })
-        expect(await left()).to.deep.equal([])
-      } finally {
-        clock.restore()
-      }
+      await whileStopped(
+        async (clock) => {
+          await purge(database.sequelize, { retention: 0 })
+          const late = { at: now, clientId: 'spa', resource: 'https://api.example.com' }
+          const accessToken = { format: 'jwt', expiresAt: now + 1200 } as const
+          expect(await store.consume(slow, now, { ...late, accessToken })).to.equal(false)
+          clock.tick(300)
+          await purge(database.sequelize, { retention: 0 })
+          expect(await left()).to.deep.equal([])
+        },
+        (now + 601) * 1000,
+      )
     })
 
     it('deletes models of the provider as soon as they can no longer be found', async () => {

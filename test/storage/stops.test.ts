@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { stopClock } from '../../fixtures/clock.ts'
+import { whileStopped } from '../../fixtures/clock.ts'
 import { losingResults } from '../../fixtures/hooks.ts'
 import { describeOn, onEachKind, useDatabase } from '../../fixtures/on-database.ts'
 import { allOf } from '../../fixtures/revocations.ts'
@@ -112,8 +112,7 @@ onEachKind((kind) => {
     })
 
     it('a kill switch whose caller takes minutes over a batch marks the next one at its own time', async () => {
-      const clock = stopClock(NOW * 1000)
-      try {
+      await whileStopped(async (clock) => {
         const { issuer, insert, stored } = tokens
         await Promise.all(Array.from({ length: 502 }, () => insert()))
         const times = new Set<number>()
@@ -122,9 +121,7 @@ onEachKind((kind) => {
           clock.tick(150)
         }
         expect([...times]).to.deep.equal([NOW, NOW + 150])
-      } finally {
-        clock.restore()
-      }
+      }, NOW * 1000)
     })
 
     it('a kill switch of a name with many rows finds what is spent between its two walks', async () => {

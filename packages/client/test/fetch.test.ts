@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { getEventListeners } from 'node:events'
 import { expect } from 'chai'
 import { decodeProtectedHeader } from 'jose'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import { connect, errorOf, ISSUER, METADATA, RECORDS } from './calling.ts'
 
 const privateKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
@@ -60,15 +60,12 @@ describe('client: fetch', () => {
   })
 
   it('is not asked again when that would be at the end of the time limit', async () => {
-    const clock = stopClock()
-    try {
+    await whileStopped(async () => {
       const later = () => Response.json({ error: 'later' }, { status: 503, headers: { 'retry-after': '1' } })
       const { client, to } = connect({ api: later }, { timeout: 1 })
       expect(await errorOf(client.listPage())).to.include({ status: 503, code: 'later' })
       expect(to(RECORDS)).to.have.length(1)
-    } finally {
-      clock.restore()
-    }
+    })
   })
 })
 

@@ -1,6 +1,6 @@
 /** When the client requests another management token, and what it keeps: against a provider in this process, without delay. */
 import { expect } from 'chai'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import { Kept } from '../src/kept.ts'
 import { connect, ID, METADATA } from './calling.ts'
 
@@ -17,8 +17,7 @@ describe('client: management tokens', () => {
   })
 
   it('are not requested again for a call that was refused with an older one', async () => {
-    const clock = stopClock()
-    try {
+    await whileStopped(async (clock) => {
       const asked = Promise.withResolvers<void>()
       const response = Promise.withResolvers<Response>()
       const api = (token: string) => {
@@ -33,9 +32,7 @@ describe('client: management tokens', () => {
       response.resolve(refuse())
       expect(await slow).to.deep.equal({ id: ID })
       expect(tokens).to.deep.equal(['token-1', 'token-2'])
-    } finally {
-      clock.restore()
-    }
+    })
   })
 
   /** How long they last, and how many were requested after so many seconds more. */
@@ -49,8 +46,7 @@ describe('client: management tokens', () => {
   ]
   for (const [title, expires_in, ...requested] of lives) {
     it(`are kept ${title}, and the metadata for an hour`, async () => {
-      const clock = stopClock()
-      try {
+      await whileStopped(async (clock) => {
         const { client, tokens, to } = connect({ expires_in })
         let passed = 0
         for (const [seconds, times] of requested) {
@@ -60,9 +56,7 @@ describe('client: management tokens', () => {
           expect(tokens, `after ${passed} s`).to.have.length(times)
         }
         expect(to(METADATA)).to.have.length(passed > 3600 ? 2 : 1)
-      } finally {
-        clock.restore()
-      }
+      })
     })
   }
 })

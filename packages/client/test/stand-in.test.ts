@@ -1,7 +1,7 @@
 /** The client against a provider that fails, waits and refuses as a test tells it to, and records what was sent. */
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import {
   createImpersonationClient,
   type ImpersonationClient,
@@ -135,8 +135,7 @@ describe('client: a stand-in', () => {
   })
 
   it('requests another token after a 401, once, and then none for 30 seconds', async () => {
-    const clock = stopClock()
-    try {
+    await whileStopped(async (clock) => {
       const refuse = (response: ServerResponse) => json(response, 401, { error: 'invalid_token' })
       const client = await connect({ api: refuse })
       const counts = async () => {
@@ -153,9 +152,7 @@ describe('client: a stand-in', () => {
       expect(await counts()).to.deep.equal([2, 3])
       clock.tick(1)
       expect(await counts()).to.deep.equal([3, 5])
-    } finally {
-      clock.restore()
-    }
+    })
   })
 
   describe('when the response is lost', () => {

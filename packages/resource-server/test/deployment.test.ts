@@ -4,7 +4,7 @@ import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { introspectingClient, machineClient } from '../../../fixtures/clients.ts'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
 import { dpopKey } from '../../../fixtures/dpop.ts'
 import type { Parameters } from '../../../fixtures/http.ts'
@@ -204,16 +204,13 @@ describe('resource server: with a provider', () => {
     const other = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
     for (const one of [tree, other]) await callersOf(one)
     expect((await manage(deployment, 'DELETE', `/${stopped.id}`)).status).to.equal(204)
-    const clock = stopClock()
-    try {
+    await whileStopped(async (clock) => {
       clock.tick(32)
       for (const name of ['orders', 'billing', 'ledger'] as const)
         await expectInvalidToken(at(name, tree[name]), 'stopped')
       const { status, body } = await passOn(deployment, stopped.accessToken)
       expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
       expect((await callersOf(other)).map(({ actor }) => actor)).to.deep.equal(Array(3).fill({ sub: 'bob' }))
-    } finally {
-      clock.restore()
-    }
+    })
   })
 })

@@ -6,7 +6,7 @@ import { supportBackendRouter } from '../../../example/backend/router.ts'
 import { supportBackend, supportDesk } from '../../../example/clients.ts'
 import { startExample } from '../../../example/deployment.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import { type HttpResponse, send } from '../../../fixtures/http.ts'
 import { whileListening } from '../../../fixtures/listening.ts'
 import { postToken } from '../../../fixtures/requests.ts'
@@ -72,17 +72,6 @@ describe('the backend of the example', () => {
   const other = () => {
     const { client_id: clientId, client_secret: clientSecret } = supportBackend
     return createImpersonationClient({ issuer: `${example.baseUrl}/oidc`, clientId, clientSecret })
-  }
-
-  /** While time has passed. */
-  async function later(seconds: number, use: () => Promise<void>): Promise<void> {
-    const clock = stopClock()
-    try {
-      clock.tick(seconds)
-      await use()
-    } finally {
-      clock.restore()
-    }
   }
 
   for (const [path, token, life] of [
@@ -258,7 +247,8 @@ describe('the backend of the example', () => {
       await exchange(started.body.subjectToken)
       const { open } = await openView(cookie)
       expect(open).to.deep.include({ state: 'consumed', names: { alice: 'Alice Archer', sam: 'Sam Sawyer' } })
-      await later(301, async () => {
+      await whileStopped(async (clock) => {
+        clock.tick(301)
         expect(await openView(cookie)).to.deep.equal({})
       })
       await stop(open.id)
@@ -393,7 +383,8 @@ describe('the backend of the example', () => {
 
     it('continues none that has ended before, and does not say that someone stopped that', async () => {
       const cookie = cookieOf(await request())
-      await later(61, async () => {
+      await whileStopped(async (clock) => {
+        clock.tick(61)
         await request({ cookie })
         const [next, former] = await record()
         expect(next.context).to.not.have.property('continues')

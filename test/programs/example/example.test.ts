@@ -12,7 +12,7 @@ import { ordersApiClient, supportBackend, supportDesk } from '../../../example/c
 import { startExample } from '../../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
-import { stopClock } from '../../../fixtures/clock.ts'
+import { whileStopped } from '../../../fixtures/clock.ts'
 import { type Addresses, addressesOf } from '../../../fixtures/deployment.ts'
 import { form, type Parameters, send } from '../../../fixtures/http.ts'
 import { listen } from '../../../fixtures/listening.ts'
@@ -337,14 +337,11 @@ describe('the example', () => {
         .to.include({ customer: 'alice' })
         .and.not.have.property('billing')
       expect(entry('payments.unavailable')).to.include({ code: 'invalid_request' })
-      const clock = stopClock()
-      try {
+      await whileStopped(async (clock) => {
         clock.tick(STATUS_LIST_TTL + 2)
         for (const { status } of [await payments(passed), await orders(token)]) expect(status).to.equal(401)
         expect((await orders(await impersonate(example, 'orders:read'))).status).to.equal(200)
-      } finally {
-        clock.restore()
-      }
+      })
     })
 
     it('have no colleague as their customer', async () => {

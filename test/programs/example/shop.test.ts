@@ -5,7 +5,7 @@ import type { JWTPayload } from 'jose'
 import type { JWK } from 'oidc-provider'
 import { shop as registered } from '../../../example/clients.ts'
 import { shopApplication } from '../../../example/shop/application.ts'
-import { now, stopClock } from '../../../fixtures/clock.ts'
+import { now, whileStopped } from '../../../fixtures/clock.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
 import { signingKey } from '../../../fixtures/keys.ts'
 import { type Listening, listen } from '../../../fixtures/listening.ts'
@@ -193,14 +193,11 @@ describe('example: the shop', () => {
       const acting = await session()
       delete claims.act
       const customer = await session()
-      const clock = stopClock()
-      try {
+      await whileStopped(async (clock) => {
         clock.tick(2)
         expect(await stateOf(acting)).to.deep.equal({ state: 'ended' })
         expect(await stateOf(customer)).to.include({ state: 'open' })
-      } finally {
-        clock.restore()
-      }
+      })
     })
 
     const REFUSED: Readonly<Record<string, () => Promise<Response>>> = {
