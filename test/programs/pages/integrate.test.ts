@@ -109,15 +109,6 @@ describe('docs: integrate', () => {
     expect(lines.join('\n')).to.equal(PROVIDER.replace('// provider.ts\n', ''))
   })
 
-  it('starts from nothing: a key, and a deployment', async () => {
-    const { port } = new URL(folder.baseUrl)
-    folder.write('my-deployment.ts', runnable(fileFor('my-deployment').replaceAll('3000', port)))
-    await whileServing(folder, { name: 'host.ts', code: programFor('node:http') }, async (baseUrl) => {
-      await expectWholeFlow(baseUrl)
-      await expectSignedCookies(baseUrl)
-    })
-  })
-
   describe('serves issuers at other paths', () => {
     const served = programFor('Express').replace("app.use('/oidc', provider.callback())\n", '')
     const issued = (code: string, issuer: string, api: string) => {
