@@ -2,11 +2,21 @@
 import { createServer } from 'node:http'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
-import { API, type Deployment, startDeployment, useDeployment } from '../../../fixtures/deployment.ts'
+import { actorToken } from '../../../fixtures/actor-tokens.ts'
+import {
+  API,
+  type Deployment,
+  OPAQUE_API,
+  RESOURCES,
+  startDeployment,
+  useDeployment,
+} from '../../../fixtures/deployment.ts'
+import { dpopKey } from '../../../fixtures/dpop.ts'
 import { type Listening, listen } from '../../../fixtures/listening.ts'
 import { manage } from '../../../fixtures/management.ts'
-import { readPage, runnable, usePrograms, whileServing } from '../../../fixtures/markdown.ts'
+import { readPage, runnable, usePrograms, whileRunning, whileServing } from '../../../fixtures/markdown.ts'
 import { apiClient, ownToken, passedOn, viewed } from '../../../fixtures/on-behalf-of.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
 import { freePort } from '../../../fixtures/server-process.ts'
 import { FRESH, UNKNOWN_KEY_REST, USABLE } from '../../../packages/resource-server/src/discovery.ts'
 import { WINDOW } from '../../../packages/resource-server/src/dpop.ts'
@@ -30,14 +40,54 @@ const actOf = ([newest, ...earlier]: readonly string[]): object | undefined =>
       }
 
 describe('docs: resource servers', () => {
-  const deployment = useDeployment()
-  const programs = usePrograms('docs/resource-servers.md', () => deployment)
+  const { [API]: orders, [OPAQUE_API]: opaque } = RESOURCES
+  const resources = { [API]: orders, [OPAQUE_API]: { ...opaque, readOnly: true } } as typeof RESOURCES
+  const deployment = useDeployment({ resources, clients: [apiClient()] })
+  const programs = usePrograms('docs/resource-servers.md', () => ({
+    baseUrl: deployment.baseUrl,
+    variables: { ORDERS_API_SECRET: apiClient().client_secret ?? '' },
+  }))
 
   it('has a program for Express that lets the right ones pass', async () => {
     const name = 'express-api.ts'
     const baseUrl = `http://127.0.0.1:${await freePort()}`
     programs.write('my-api.ts', runnable(programs.code('my-api.ts')))
     await whileServing(programs, { name, code: programs.code(name), baseUrl }, expectApi)
+  })
+
+  it('has a program in Python that takes what may read, and lets nothing read-only write', async () => {
+    const baseUrl = `http://127.0.0.1:${await freePort()}`
+    const code = readPage('example/hosts/orders_api.py')
+      .replace('https://id.example.com/oidc', deployment.issuer)
+      .replace(API, OPAQUE_API)
+      .replace('3000', new URL(baseUrl).port)
+    const request = { resource: OPAQUE_API, scope: 'orders:read' }
+    const { accessToken: readOnly } = await viewed(deployment, request, { readOnly: true })
+    const { accessToken: writing } = await viewed(deployment, request)
+    const own = await actorToken(deployment, { accountId: 'alice', audience: OPAQUE_API })
+    const { subjectToken } = await issue(deployment)
+    const headers = { dpop: await (await dpopKey()).proof(deployment) }
+    const bound = await exchange(deployment, { ...request, subject_token: subjectToken }, { headers })
+    const elsewhere = [await actorToken(deployment), await actorToken(deployment, { format: 'jwt' })]
+    const send = async (method: string, token: string, more: object = {}) => {
+      const response = await fetch(baseUrl, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...more },
+      })
+      const { error, ...caller } = JSON.parse(await response.text())
+      return [response.status, error ?? caller]
+    }
+    await whileRunning(programs.write('orders_api.py', code), baseUrl, async () => {
+      expect(await send('GET', own)).to.deep.equal([200, { user: 'alice', actor: null }])
+      const engineer = [200, { user: 'alice', actor: 'bob' }]
+      expect(await send('GET', readOnly)).to.deep.equal(engineer)
+      expect(await send('POST', writing)).to.deep.equal(engineer)
+      const refused = [403, 'insufficient_scope']
+      expect(await send('POST', readOnly)).to.deep.equal(refused)
+      expect(await send('GET', readOnly, { 'x-http-method-override': '' })).to.deep.equal(refused)
+      for (const token of ['unknown', bound.body.access_token, ...elsewhere])
+        expect(await send('GET', token)).to.deep.equal([401, 'invalid_token'])
+    })
   })
 
   it('shows what the verifier makes of every chain', async () => {
