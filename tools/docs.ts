@@ -1,5 +1,5 @@
 /**
- * Tables of the pages that name what the code has: options, metrics, columns and indexes.
+ * Tables of the pages that name what the code has: options, metrics, columns, indexes and events.
  * `npm run docs` writes the cells that come from the code, and keeps what the page says beside them; a new row has `…` there,
  * for a person to fill in. With `--check` it fails where a table differs, or still has `…`. Either way it fails where a section of
  * docs/protocol.md gives rules to other names than there are, or another scope to a route, and where
@@ -110,6 +110,81 @@ async function exchanged(): Promise<{ members: string[]; claims: string[] }> {
 }
 const response = await exchanged()
 
+interface Member {
+  readonly name: string
+  readonly isOptional: boolean
+  readonly type: string
+}
+
+/** Types of members by their names in the source, as JSON has them. */
+const JSON_TYPES: Readonly<Record<string, string>> = {
+  ...{ string: 'string', number: 'number', boolean: 'boolean', true: 'boolean', Seconds: 'seconds' },
+  ...{ Check: 'string', AccessTokenEnd: 'string', AccessTokenFormat: 'string' },
+  ...{ ActingParty: 'object', ShownRevocation: 'object', SessionUse: 'object', '{': 'object' },
+}
+
+function jsonTypeOf(type: string): string {
+  const kinds = type
+    .replaceAll(/'[^']*'|\(string & \{\}\)/g, 'string')
+    .replaceAll('readonly string[]', 'array')
+    .replace(/ &.*/, '')
+    .split(' | ')
+    .map((kind) => (kind === 'array' ? kind : JSON_TYPES[kind]))
+  if (kinds.includes(undefined)) throw new Error(`no JSON type for ${type}`)
+  return [...new Set(kinds)].join(' or ')
+}
+
+/** The members that one level of an interface declares, in a source that biome has formatted. */
+const declaredIn = (body: string, indent: string): Member[] =>
+  [...body.matchAll(new RegExp(`^${indent}readonly (\\w+)(\\??): (.+)$`, 'gm'))].map(
+    ([, name = '', optional, type = '']) => ({
+      ...{ name, isOptional: optional === '?', type: jsonTypeOf(type) },
+    }),
+  )
+
+/** The events by their names, each with the members of its payload; those of an object inside follow it. */
+function payloads(): ReadonlyMap<string, readonly Member[]> {
+  const bodies = new Map<string, string>()
+  for (const [, name = '', parent = '', body = ''] of readPage('src/events.ts').matchAll(
+    /^(?:export )?interface (\w+)(?: extends (\w+))? \{\n(.*?)^\}/gms,
+  ))
+    bodies.set(name, body + (bodies.get(parent) ?? ''))
+  const bodyOf = (name: string): string => bodies.get(name) ?? ''
+  const events = [...bodyOf('ImpersonationEvents').matchAll(/^ {2}'([\w.]+)': (\w+)$/gm)]
+  return new Map(
+    events.map(([, event = '', type = '']) => {
+      const inner = declaredIn(bodyOf(type), ' {4}').map((member) => ({
+        ...{ ...member, name: `accessToken.${member.name}` },
+      }))
+      return [event, [...declaredIn(bodyOf(type), ' {2}'), ...inner]]
+    }),
+  )
+}
+const emitted = payloads()
+
+/** The page says itself when an event is emitted. */
+const events = (): Rows =>
+  new Map(
+    [...emitted].map(([event, members]) => [
+      event,
+      [
+        undefined,
+        members
+          .filter(({ name }) => !name.includes('.'))
+          .map(({ name, isOptional }) => `\`${name}${isOptional ? '?' : ''}\``)
+          .join(' '),
+      ],
+    ]),
+  )
+
+/** A member of several events has the types of all of them. */
+function eventMembers(): Rows {
+  const types = new Map<string, Set<string>>()
+  for (const { name, type } of [...emitted.values()].flat())
+    types.set(name, new Set([...(types.get(name) ?? []), ...type.split(' or ')]))
+  return new Map([...types].map(([name, kinds]) => [name, [[...kinds].join(' or ')]]))
+}
+
 /** The parameters of the list. */
 const filters = (): string[] =>
   paths['/subject-tokens'].get.parameters.map((parameter: Json) => resolve(parameter).name)
@@ -124,6 +199,8 @@ const TABLES: readonly Table[] = [
   { page: 'docs/support-tool.md', heading: 'Options', column: 'option', rows: clientOptions },
   { page: 'docs/resource-servers.md', heading: 'Options', column: 'option', rows: verifierOptions },
   { page: 'docs/alerts.md', heading: 'Metrics', column: 'instrument', rows: await metrics() },
+  { page: 'docs/events.md', heading: 'All events', column: 'event', rows: events() },
+  { page: 'docs/events.md', heading: 'Members', column: 'member', rows: eventMembers() },
   ...[TOKENS, ...PARTS, MODELS].flatMap(storage),
 ]
 

@@ -11,12 +11,6 @@ import type { ExchangeRequest, IssueRequest, OnBehalfOfRequest } from 'oidc-prov
 type Always<T> = { [K in keyof T]-?: {} extends Pick<T, K> ? never : K }[keyof T]
 type Has<T, Told> = [Exclude<T, Told>] extends [never] ? [] : [missing: Exclude<T, Told>]
 type Is<T, Told> = [Exclude<Told, T>] extends [never] ? Has<T, Told> : [invented: Exclude<Told, T>]
-type Emitted = ImpersonationEvents[keyof ImpersonationEvents]
-type Members<T> = T extends unknown ? keyof T : never
-type At<T, K> = T extends unknown ? (K extends keyof T ? NonNullable<T[K]> : never) : never
-type Word<T> = T extends string ? 'string' : T extends number ? 'number' : T extends boolean ? 'boolean' : Inner<T>
-type Inner<T> = T extends readonly unknown[] ? 'array' : 'object'
-type InSeconds<T> = T extends number ? 'seconds' : Word<T>
 `
 
 const EVENTS = readPage('docs/events.md')
@@ -43,30 +37,6 @@ function eventsOf(): string[] {
         ),
         assertion(`Is<Always<${type}>`, always),
       ]
-    }),
-  ]
-}
-
-/** The types of the members in all events. To the compiler seconds are numbers: the source says which are. */
-function membersOf(): string[] {
-  const rows = rowsOf(sectionOf(EVENTS, 'Members'))
-  const seconds = new Set(
-    [...readPage('src/events.ts').matchAll(/(\w+)\??: Seconds$/gm)].map(([, name = '']) => name),
-  )
-  const names = namesOf(rows).map((name) => name.split('.'))
-  return [
-    assertion(
-      'Is<Members<Emitted>',
-      names.flatMap(([name = '', inner]) => (inner ? [] : name)),
-    ),
-    assertion(
-      "Is<Members<At<Emitted, 'accessToken'>>",
-      names.flatMap(([, inner]) => inner ?? []),
-    ),
-    ...names.map((path, index) => {
-      const type = path.reduce((outer, member) => `At<${outer}, '${member}'>`, 'Emitted')
-      const word = seconds.has(path.at(-1) ?? '') ? 'InSeconds' : 'Word'
-      return assertion(`Is<${word}<${type}>`, rows[index]?.[1]?.split(' or ') ?? [])
     }),
   ]
 }
@@ -126,7 +96,7 @@ const checksOf = (): string[] => [
 describe('docs: types', () => {
   let output: string
   before(async () => {
-    const told = Object.entries({ eventsOf, membersOf, checksOf, policyOf, claimsOf, requestsOf })
+    const told = Object.entries({ eventsOf, checksOf, policyOf, claimsOf, requestsOf })
     const files = told.map(([name, assertions]) => {
       const lines = assertions().map((text, index) => `export const _${index}: ${text}\n`)
       return [`${name}.ts`, HEADER + lines.join('')]
@@ -136,7 +106,6 @@ describe('docs: types', () => {
 
   for (const [title, file] of [
     ['have every event with every member, and say which are always there', 'eventsOf'],
-    ['give every member of an event its type', 'membersOf'],
     ['name every check, and no other', 'checksOf'],
     ['have everything that the policy receives', 'policyOf'],
     ['have everything that the claims function receives', 'claimsOf'],
