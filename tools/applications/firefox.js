@@ -1,28 +1,11 @@
 /** Starts the example and Firefox, by WebDriver BiDi, and walks from the desk into the shop and out of it. */
-import { accessSync, constants, mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { launch } from 'puppeteer-core'
+import { findProgram } from '../../fixtures/programs.ts'
 import { startProgram } from '../../test/pages/program.ts'
 import { walkShop } from './shop.js'
-
-/** The one that `FIREFOX` names, else Debian's. */
-function findFirefox() {
-  const folders = ['/usr/bin', ...(process.env.PATH ?? '').split(path.delimiter)]
-  const installed = ['firefox-esr', 'firefox'].flatMap((name) =>
-    folders.map((folder) => path.join(folder, name)),
-  )
-  return (process.env.FIREFOX ? [process.env.FIREFOX] : installed).find(isExecutable)
-}
-
-function isExecutable(file) {
-  try {
-    accessSync(file, constants.X_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 async function walk(executablePath) {
   const folder = mkdtempSync(path.join(tmpdir(), 'impersonation-firefox-'))
@@ -41,7 +24,7 @@ async function walk(executablePath) {
   }
 }
 
-const executablePath = findFirefox()
+const executablePath = findProgram(...[process.env.FIREFOX || [], 'firefox-esr', 'firefox'].flat())
 if (!executablePath) {
   console.error('There is no Firefox: `apt-get install firefox-esr`, or set FIREFOX to the path of one.')
   process.exit(1)
