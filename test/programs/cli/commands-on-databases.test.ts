@@ -1,7 +1,8 @@
 /** The commands that work on a database, on each. */
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
-import { ISSUER, run, tokenThatEnds } from '../../../fixtures/commands.ts'
+import { ISSUER } from '../../../fixtures/cluster.ts'
+import { run, tokenThatEnds } from '../../../fixtures/commands.ts'
 import { onEachKind, useDatabase } from '../../../fixtures/on-database.ts'
 import { createAdapter, createSubjectTokenStore, migrate } from '../../../src/sequelize/index.ts'
 
