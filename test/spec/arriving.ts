@@ -186,10 +186,10 @@ export async function startScene(given: Given = {}): Promise<Scene> {
 }
 
 /** In a provider of its own. */
-export async function inScene(given: Given, use: (scene: Scene) => Promise<void>): Promise<void> {
+export async function inScene<Result>(given: Given, use: (scene: Scene) => Promise<Result>): Promise<Result> {
   const scene = await startScene(given)
   try {
-    await use(scene)
+    return await use(scene)
   } finally {
     await scene.close()
   }

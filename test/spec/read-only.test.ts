@@ -12,7 +12,6 @@ import { startApplication } from '../../fixtures/sessions.ts'
 import { impersonationOf } from '../../src/index.ts'
 import {
   armed,
-  errorOf,
   type Given,
   inScene,
   rule,
@@ -227,22 +226,6 @@ async function eventually(isSo: () => boolean): Promise<void> {
   for (let left = 100; left > 0 && !isSo(); left -= 1) await new Promise((resolve) => setTimeout(resolve, 50))
 }
 
-/** The door and the arrival refuse, and nothing is spent. */
-const refusesSession = (given: Given, error: string, description: RegExp): Steps =>
-  unspent(
-    async (scene) => {
-      const browser = await scene.signedIn()
-      const { token, arm, authorize, eventsOf } = scene
-      expect((await arm(browser, token)).status).to.equal(200)
-      const answered = await authorize(browser, { resource: API, scope: 'openid orders:read' })
-      expect(errorOf(answered)).to.equal(error)
-      expect(answered.location?.searchParams.get('error_description')).to.match(description)
-      expect(eventsOf('subject_token.refused')).to.have.length(1)
-    },
-    given,
-    READ_ONLY,
-  )
-
 /** A subject token that opens an application is asked for. */
 const asksForSession = (
   client: ClientMetadata,
@@ -444,9 +427,6 @@ declareCells('R', [
     ),
   ),
   everyDoor('R7, and a record that is not read-only', [declareTarget({}), send(), succeeds(), spent]),
-  values('R7, at the arrival', UNDECLARED, (declared) =>
-    refusesSession(undeclared(declared), 'invalid_target', /read-only/),
-  ),
   doors(
     'R7 R8, by its scopes',
     each(DOORS, (door) => [
@@ -520,22 +500,6 @@ declareCells('R', [
         expect(scene.refusals()).to.deep.equal(['read-only, which the client does not obey'])
       },
       { clients: [shop()] },
-      READ_ONLY,
-    ),
-  ),
-  rule(
-    'R10, at the arrival',
-    unspent(
-      async (scene) => {
-        const { provider, token, authorize, refusals } = scene
-        const browser = await scene.signedIn()
-        expect((await scene.arm(browser, token)).status).to.equal(200)
-        // The administrator has changed it since.
-        Object.assign((await provider.Client.find('shop')) ?? {}, { impersonation_read_only: false })
-        expect(errorOf(await authorize(browser))).to.equal('access_denied')
-        expect(refusals()).to.deep.equal(['read-only, which the client does not obey'])
-      },
-      OBEYS,
       READ_ONLY,
     ),
   ),

@@ -7,7 +7,6 @@ import { decodeJwt } from 'jose'
 import type { ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { CERTIFICATE, publicClient } from '../../../fixtures/clients.ts'
-import { openDatabase } from '../../../fixtures/databases.ts'
 import { API, OPAQUE_API } from '../../../fixtures/deployment.ts'
 import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
 import type { HttpResponse, Parameters } from '../../../fixtures/http.ts'
@@ -16,8 +15,7 @@ import * as apis from '../../../fixtures/on-behalf-of.ts'
 import { initialAccessToken, register, storeClient, update } from '../../../fixtures/registration.ts'
 import { exchange, introspect, issue, keptToken } from '../../../fixtures/requests.ts'
 import type { ImpersonationOptions } from '../../../src/options.ts'
-import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
-import { errorOf, type Given, type Scene, shop, startScene } from '../../spec/arriving.ts'
+import { errorOf, type Given, inScene, type Scene, shop } from '../../spec/arriving.ts'
 
 type Use = 'exchange' | 'session'
 type Door = keyof typeof DOORS
@@ -72,10 +70,9 @@ const PATHS: Readonly<Record<string, Path>> = {
   'a read-only actor token': {
     options: { maxDelegationDepth: 2 },
     async actor(scene, isReadOnly) {
-      const first = await issued(scene, 'exchange', { userId: 'carol', readOnly: isReadOnly }, undefined)
-      const bob = withActor(await actorToken(scene))
-      const parameters = { subject_token: first.token, resource: OPAQUE_API, scope: 'openid', ...bob }
-      return withActor(accessTokenOf(await exchange(scene, parameters)))
+      const carol = { userId: 'carol', readOnly: isReadOnly }
+      const { accessToken } = await apis.viewed(scene, { resource: OPAQUE_API, scope: 'openid' }, carol)
+      return withActor(accessToken)
     },
     never: { 'a session': 'the engineer signs in, and sends no token' },
   },
@@ -142,15 +139,19 @@ const DOORS = {
     const out: (string | object)[] = []
     for (const resource of [path.resource ?? API, undefined]) {
       const { client_id } = client
-      const { token } = await issuedOn(path, scene, 'session', isReadOnly, client_id)
+      const { id, subjectToken } = await issuedOn(path, scene, 'session', isReadOnly, client_id)
       const browser = await scene.signedIn()
-      await scene.arm(browser, token)
+      await scene.arm(browser, subjectToken)
       if (path.closes)
         Object.assign((await scene.provider.Client.find(client_id)) ?? {}, { impersonation_read_only: false })
       const request = { client_id, ...(resource && { resource, scope: 'openid orders:read' }) }
       const arrival = await scene.authorize(browser, request)
       const error = errorOf(arrival)
-      if (error) return { status: 400, body: { error } }
+      if (error) {
+        expect((await scene.record(id))?.use).to.equal(undefined)
+        const error_description = arrival.location?.searchParams.get('error_description')
+        return { status: 400, body: { error, error_description } }
+      }
       if (arrival.status === 500) return { status: 500, body: { error: 'server_error' } }
       const headers = { ...(await path.headers?.(scene)) }
       const response = await scene.redeem(arrival, resource ? { resource } : {}, client, headers)
@@ -174,41 +175,31 @@ function accessTokenOf({ status, body, text }: HttpResponse): string {
   return body.access_token
 }
 
-async function issued(scene: Scene, use: Use, members: object, clientId: string | undefined, by = scene) {
-  const named = { userId: 'alice', use, clientId, ...(use === 'session' && { actorId: 'bob' }), ...members }
-  const { subjectToken, id } = await issue(by, named, await keptToken(scene))
-  return { token: subjectToken, id }
-}
-
 async function issuedOn(path: Path, scene: Scene, use: Use, isReadOnly: boolean, clientId?: string) {
-  const members = path.byOption ? {} : { readOnly: isReadOnly }
   lies.read_only = !isReadOnly
   const { database, issuer, door, store } = scene
-  // A process with another option, of the same provider.
-  const shared = { ...{ database, issuer }, sessions: { door }, options: { store } }
-  const before = path.byOption && (await startScene(givenOf(path, shared, isReadOnly)))
-  try {
-    const next = await issued(scene, use, members, clientId, before || scene)
-    if (path.continues) {
-      const { id } = await issued(scene, use, members, clientId)
-      const other = await issued(scene, use, { readOnly: false }, clientId)
-      const goOn = { id, cause: 'continued' }
-      if (isReadOnly)
-        expect((await postRevocation(scene, { ...goOn, continuedBy: other.id })).status).to.equal(400)
-      const { body } = await postRevocation(scene, { ...goOn, continuedBy: next.id })
-      expect(body).to.deep.equal({ revoked: 1 })
-    }
-    return next
-  } finally {
-    if (before) await before.close()
+  const token = await keptToken(scene)
+  const issued = (by: Scene, readOnly?: boolean) =>
+    issue(by, { use, clientId, ...(use === 'session' && { actorId: 'bob' }), readOnly }, token)
+  if (path.byOption) {
+    // A process with another option, of the same provider.
+    const shared = { ...{ database, issuer }, sessions: { door }, options: { store } }
+    return inScene(givenOf(path, shared, isReadOnly), issued)
   }
+  const next = await issued(scene, isReadOnly)
+  if (path.continues) {
+    const { id } = await issued(scene, isReadOnly)
+    const { body } = await postRevocation(scene, { id, cause: 'continued', continuedBy: next.id })
+    expect(body).to.deep.equal({ revoked: 1 })
+  }
+  return next
 }
 
 async function exchanged(scene: Scene, path: Path, isReadOnly: boolean, client = publicClient()) {
-  const { token } = await issuedOn(path, scene, 'exchange', isReadOnly)
+  const { subjectToken } = await issuedOn(path, scene, 'exchange', isReadOnly)
   const { resource = API } = path
   const actor = path.actor?.(scene, isReadOnly) ?? actorToken(scene).then(withActor)
-  const parameters = { subject_token: token, resource, scope: 'orders:read', ...(await actor) }
+  const parameters = { subject_token: subjectToken, resource, scope: 'orders:read', ...(await actor) }
   return exchange(scene, parameters, { client, headers: { ...(await path.headers?.(scene)) } })
 }
 
@@ -225,7 +216,7 @@ const isIdToken = (token: string): boolean => token.includes('.') && !decodeJwt(
 
 const { resources = {}, clients = [] } = apis.downstream()
 
-const givenOf = ({ configuration = {}, options }: Path, changes: Given, readOnly: boolean): Given => ({
+const givenOf = ({ configuration = {}, options }: Path, changes: Given = {}, readOnly = false): Given => ({
   configuration,
   clients: [GUARDED, ...clients],
   resources: declaredBut(),
@@ -239,25 +230,24 @@ const declaredBut = (undeclared?: string): Record<string, ResourceServer> =>
     Object.entries(resources).map(([name, server]) => [name, { ...server, readOnly: name !== undeclared }]),
   )
 
-async function inScene(path: Path, given: Given, use: (scene: Scene) => Promise<void>): Promise<void> {
-  const database = await openDatabase('sqlite')
-  const store = createSubjectTokenStore(database.sequelize)
-  const scene = await startScene(givenOf(path, { ...given, database, options: { store } }, false))
-  try {
-    await use(scene)
-  } finally {
-    await scene.close()
-    await database.close()
-  }
-}
-
-/** It refuses what is read-only. */
-const refuses = (path: Path, door: Door, given: Given, refused: readonly [number, string]) =>
-  inScene(path, given, async (scene) => {
+/** What is read-only is refused. */
+const refuses = (path: Path, door: Door, given: Given, expected: object) =>
+  inScene(givenOf(path, given), async (scene) => {
     const out = await DOORS[door](scene, path, true)
     if (Array.isArray(out)) return expect.fail('a token')
-    expect([out.status, out.body.error]).to.deep.equal(refused)
+    const { error, error_description: text } = out.body
+    const reasons = scene.events.flatMap(({ name, payload }) =>
+      name.endsWith('.refused') ? [Reflect.get(payload, 'reason')] : [],
+    )
+    expect({ status: out.status, error, text, reasons }).to.deep.include(expected)
   })
+
+const UNDECLARED = 'the impersonation is read-only, and the resource does not say that it obeys this'
+const BY_RESOURCE = { status: 400, error: 'invalid_target', text: UNDECLARED, reasons: [UNDECLARED] }
+const BY_APPLICATION = {
+  ...{ status: 400, error: 'access_denied' },
+  reasons: ['read-only, which the client does not obey'],
+}
 
 async function assertSays(scene: Scene, path: Path, out: string | object, isReadOnly: boolean) {
   const isAccessToken = typeof out === 'string' && !isIdToken(out)
@@ -276,22 +266,22 @@ describe(`read only: each path, by each door, but ${reasons.length} that cannot 
     for (const door of Object.keys(DOORS) as Door[]) {
       if (path.never?.[door] !== undefined) continue
       if (path.fails?.includes(door)) {
-        it(`${name}, ${door}: fails`, () => refuses(path, door, {}, [500, 'server_error']))
+        it(`${name}, ${door}: fails`, () => refuses(path, door, {}, { status: 500, error: 'server_error' }))
         continue
       }
       for (const isReadOnly of [true, false])
         it(`${name}, ${door}: says ${isReadOnly ? 'that it is' : 'no such thing'}`, () =>
-          inScene(path, {}, async (scene) => {
+          inScene(givenOf(path), async (scene) => {
             const out = await DOORS[door](scene, path, isReadOnly)
             if (!Array.isArray(out)) return expect.fail(JSON.stringify(out.body))
             for (const one of out) await assertSays(scene, path, one, isReadOnly)
           }))
       it(`${name}, ${door}: does not come out where the resource has not declared it`, () => {
         const target = door === 'on behalf of' ? apis.BILLING : (path.resource ?? API)
-        return refuses(path, door, { resources: declaredBut(target) }, [400, 'invalid_target'])
+        return refuses(path, door, { resources: declaredBut(target) }, BY_RESOURCE)
       })
       if (door === 'a session')
         it(`${name}, ${door}: does not come out where the application has not declared it`, () =>
-          refuses({ ...path, closes: true }, door, {}, [400, 'access_denied']))
+          refuses({ ...path, closes: true }, door, {}, BY_APPLICATION))
     }
 })
