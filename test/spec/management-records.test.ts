@@ -87,6 +87,7 @@ const at = ({ id }: Scene, seconds: number): string => String(secondOf(id) + sec
 /** Records of every fate, and what filters say of them. */
 const FATES: Readonly<Record<string, readonly [steps: Steps, of: Readonly<Record<string, unknown>>]>> = {
   active: [[isIssued], { state: 'active' }],
+  'read-only': [[issuedWith({ readOnly: true }), isIssued], { state: 'active', readOnly: true }],
   expired: [[passes(0), isIssued, passes(600)], { state: 'expired' }],
   exchanged: [[isIssued, exchanged()], { state: 'consumed', live: true, withoutActor: true }],
   'exchanged by someone': [[isIssued, exchanged(actedBy())], { state: 'consumed', live: true }],
@@ -195,10 +196,11 @@ const filters = [
   ...(['active', 'expired', 'consumed', 'revoked'] as const).map((state) =>
     filter(`M37, ${state}`, { state }, (of) => of.state === state),
   ),
-  ...(['live', 'replayed', 'withoutActor'] as const).flatMap((name, index) =>
-    ([true, false] as const).map((value) =>
-      filter(`M${38 + index}, ${value}`, { [name]: String(value) }, (of) => Boolean(of[name]) === value),
-    ),
+  ...Object.entries({ M38: 'live', M39: 'replayed', M40: 'withoutActor', M194: 'readOnly' }).flatMap(
+    ([id, name]) =>
+      ([true, false] as const).map((value) =>
+        filter(`${id}, ${value}`, { [name]: String(value) }, (of) => Boolean(of[name]) === value),
+      ),
   ),
   filter(
     'M154',
@@ -366,6 +368,7 @@ const PARAMETERS: Readonly<Record<string, readonly [good: string, text: string]>
   live: ['true', 'live must be true or false'],
   replayed: ['true', 'replayed must be true or false'],
   withoutActor: ['true', 'withoutActor must be true or false'],
+  readOnly: ['true', 'readOnly must be true or false'],
   unacknowledged: ['true', 'unacknowledged must be true'],
   createdAfter: ['1', 'createdAfter must be whole seconds since the epoch'],
   createdBefore: ['1', 'createdBefore must be whole seconds since the epoch'],

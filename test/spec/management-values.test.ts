@@ -540,7 +540,7 @@ const requests = [
     `${ID}%0A`,
   ]),
   malformed('unacknowledged', 'must be true', ['1', 'false']),
-  ...['live', 'replayed', 'withoutActor'].map((name) =>
+  ...['live', 'replayed', 'withoutActor', 'readOnly'].map((name) =>
     malformed(name, 'must be true or false', ['TRUE', '1', 'yes', 'true%20']),
   ),
   ...['createdAfter', 'createdBefore'].map((name) =>

@@ -5,7 +5,6 @@ import type { ClientMetadata, ResourceServer } from 'oidc-provider'
 import { actorJwt, actorToken, withActor } from '../../fixtures/actor-tokens.ts'
 import { API, OPAQUE_API } from '../../fixtures/deployment.ts'
 import type { Parameters } from '../../fixtures/http.ts'
-import { list } from '../../fixtures/management.ts'
 import { BILLING, downstream } from '../../fixtures/on-behalf-of.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
 import { startApplication } from '../../fixtures/sessions.ts'
@@ -35,7 +34,6 @@ import {
   send,
 } from './exchanging.ts'
 import {
-  changesNothing,
   invalidRequest,
   nothingToGrant,
   recordSays,
@@ -272,23 +270,6 @@ declareCells('R', [
   }),
   values('M193, of another type', { text: 'true', number: 1, null: null, list: [true] }, (value) => [
     issues({ readOnly: value }),
-    wrongInput('readOnly must be true or false'),
-  ]),
-  values('M194', { true: 'true', false: 'false' }, (value) => [
-    isIssued,
-    keepsOther({ readOnly: true }),
-    answer(async (scene) => {
-      const { setting, people, kept, id } = scene
-      const { body } = await scene.request(() => list(setting, { userId: people.userId, readOnly: value }))
-      expect(body.items.map((item: { id: string }) => item.id)).to.deep.equal([
-        value === 'true' ? kept.other : id,
-      ])
-    }),
-    changesNothing,
-  ]),
-  values('M194, of another type', { yes: 'yes', blank: '', number: '1' }, (value) => [
-    isIssued,
-    (scene) => scene.request(() => list(scene.setting, { readOnly: value })),
     wrongInput('readOnly must be true or false'),
   ]),
   everyResponse('R2 T16', (changes) => [readOnly, send(changes), tokenSays({ read_only: true }), spent]),
