@@ -303,14 +303,22 @@ export interface Arrived extends Scene {
 }
 
 /** The shop has not redeemed the code yet. */
-export async function withArrival(given: Given, use: (arrived: Arrived) => Promise<void>): Promise<void> {
+export async function withArrival(
+  given: Given,
+  use: (arrived: Arrived) => Promise<void>,
+  issued: Partial<NewSubjectToken> = {},
+): Promise<void> {
   const application = await startApplication()
-  const client = shop({ backchannel_logout_uri: application.uri, post_logout_redirect_uris: [AFTER_LOGOUT] })
+  const client = shop({
+    backchannel_logout_uri: application.uri,
+    post_logout_redirect_uris: [AFTER_LOGOUT],
+    impersonation_read_only: true,
+  })
   const scene = await startScene({ ...given, clients: [client, ...(given.clients ?? [])] })
   const { impersonation } = scene
   try {
     const own = await scene.signedIn()
-    const { id, token } = await scene.issue()
+    const { id, token } = await scene.issue(issued)
     await scene.arm(own, token)
     const arrival = await scene.authorize(own)
     if (!arrival.location?.searchParams.has('code')) throw new Error(`no code: ${arrival.text}`)
@@ -339,9 +347,11 @@ export const withSession = (given: Given, use: (signedIn: SignedIn) => Promise<v
   })
 
 /** A cell about one who has arrived, or whose application has redeemed the code. */
-export const arrived = (use: (scene: Arrived) => Promise<void>, given: Given = {}): Steps => [
-  answer(record(() => withArrival(given, use))),
-]
+export const arrived = (
+  use: (scene: Arrived) => Promise<void>,
+  given: Given = {},
+  issued: Partial<NewSubjectToken> = {},
+): Steps => [answer(record(() => withArrival(given, use, issued)))]
 export const signedIn = (use: (scene: SignedIn) => Promise<void>, given: Given = {}): Steps => [
   answer(record(() => withSession(given, use))),
 ]

@@ -90,8 +90,8 @@ async function forgeOpaque({ setting, received: token }: Scene, claims: Claims):
   const model = (await setting.provider.AccessToken.find(token)) ?? expect.fail('no such token')
   const { grantId = '', extra } = model
   const { sub: accountId = model.accountId, client_id: clientId = model.clientId, cnf, ...given } = claims
-  const { act, status, ...others } = { ...extra, ...given }
-  const changes = { ...others, ...Object(cnf), accountId, clientId, extra: { act, status } }
+  const { act, status, read_only, ...others } = { ...extra, ...given }
+  const changes = { ...others, ...Object(cnf), accountId, clientId, extra: { act, status, read_only } }
   await rewrite(setting, token, changes)
   await adapter.upsert(grantId, { ...(await adapter.find(grantId)), accountId, clientId } as never, 600)
 }

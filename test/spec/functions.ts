@@ -62,7 +62,7 @@ const heard = new WeakMap<Scene, Heard>()
 export const listens: Step = (scene) => {
   const asked: Heard = {}
   heard.set(scene, asked)
-  scene.setting.functions = {
+  functions({
     isAllowed(request) {
       asked.policy = request
       return true
@@ -71,7 +71,7 @@ export const listens: Step = (scene) => {
       asked.claims = request
       return {}
     },
-  }
+  })(scene)
 }
 type Members = Readonly<Record<string, unknown>>
 export const policyHears =
