@@ -1,22 +1,17 @@
 /** Read only, as people see it: the shop opened by an engineer, its order button, and what each page says of it. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
-import { deskInChromium, heading, logged, REASON, record, STATE, signIn, words } from './desk.ts'
+import { deskInChromium, giveReason, heading, logged, record, STATE, signIn, words } from './desk.ts'
 import { look } from './look.ts'
 
 const WHAT_HAS_TO_CHANGE = 'What has to change, and who asked for it'
 
-/** Opens the dialog, and fills in what every view needs. */
-async function askForShop(page: Page): Promise<void> {
-  await page.getByRole('button', { name: 'Open the shop as Alice Archer' }).click()
-  await page.getByRole('textbox', { name: 'Reason' }).fill(REASON)
-  await page.getByLabel('Ticket').fill('T-1')
-}
+const askForShop = (page: Page) => page.getByRole('button', { name: 'Open the shop as Alice Archer' }).click()
 
-/** Starts, and confirms at the door, which says this. */
-async function openShop(page: Page, said: string): Promise<Page> {
+/** Confirms at the door, which says this. */
+async function openShop(page: Page, start: () => Promise<void>, said: string): Promise<Page> {
   const opened = page.context().waitForEvent('page')
-  await page.getByRole('button', { name: 'Start' }).click()
+  await start()
   const shop = await opened
   const access = shop.locator('dt', { hasText: 'Access' }).locator('xpath=following-sibling::dd')
   expect(await access.innerText()).to.equal(said)
@@ -36,7 +31,7 @@ deskInChromium('example: read only', (openDesk) => {
     const { page } = desk
     await signIn(page)
     await askForShop(page)
-    const shop = await openShop(page, 'Read only')
+    const shop = await openShop(page, () => giveReason(page), 'Read only')
     await look(shop, 'shop-read-only')
     await order(shop)
     await heading(shop, 'Read only')
@@ -62,11 +57,12 @@ deskInChromium('example: read only', (openDesk) => {
     await page.getByRole('link', { name: 'Customers' }).click()
     await askForShop(page)
     await page.getByLabel('I have to change things').check()
-    await page.getByRole('button', { name: 'Start' }).click()
+    await giveReason(page)
     await page.getByText('Enter what has to change.').waitFor()
     await look(page, 'desk-changes')
     await page.getByLabel(WHAT_HAS_TO_CHANGE).fill('A second teapot, by telephone')
-    const writing = await openShop(page, 'Can change things')
+    const start = page.getByRole('button', { name: 'Start' })
+    const writing = await openShop(page, () => start.click(), 'Can change things')
     await order(writing)
     await writing.getByText('A new teapot', { exact: true }).nth(1).waitFor()
     expect(logged(desk, 'shop.ordered').map(({ actor }) => actor)).to.deep.equal([undefined, 'sam'])
