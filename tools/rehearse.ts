@@ -1,10 +1,10 @@
 /**
  * Rehearses an upgrade: `npm run rehearse`, with 1,000,000 rows, on each database that there is. `-- <folder>` takes the
- * unpacked package of another version as the version before; `--rows` and `--databases` make it smaller. Prints a line for each,
+ * unpacked package of another version as the version before; `--rows` and TEST_DATABASES make it smaller. Prints a line for each,
  * and fails if a request failed or waited for too long, a token had a fate that it may not have, or the tables do not fit.
  */
 import { parseArgs } from 'node:util'
-import { DATABASES, isAvailable, KINDS } from '../fixtures/databases.ts'
+import { DATABASES, isAvailable } from '../fixtures/databases.ts'
 import { endRun } from '../fixtures/end-of-run.ts'
 import {
   describeRehearsal,
@@ -15,12 +15,11 @@ import {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rows: { type: 'string', default: '1000000' }, databases: { type: 'string' } },
+  options: { rows: { type: 'string', default: '1000000' } },
 })
 const [before] = positionals
-const wanted = values.databases?.split(',') ?? DATABASES
 let passed = true
-for (const kind of KINDS.filter((name) => wanted.includes(name))) {
+for (const kind of DATABASES) {
   if (!(await isAvailable(kind))) continue
   for (const disturbance of disturbancesOf(kind)) {
     const rehearsal = {

@@ -2,7 +2,7 @@
 import type { Adapter, AdapterFactory, ClientMetadata, Configuration, ResourceServer } from 'oidc-provider'
 import { machineClient, publicClient, webClient } from '../../fixtures/clients.ts'
 import { API, OPAQUE_API, RESOURCES } from '../../fixtures/deployment.ts'
-import { apiClient, BILLING, billingApi, LEDGER } from '../../fixtures/on-behalf-of.ts'
+import { apiClient, BILLING, billingApi, jwtResource, LEDGER } from '../../fixtures/on-behalf-of.ts'
 import { AccessDenied, type ImpersonationOptions } from '../../src/index.ts'
 
 /** What the model must know of an issuer. */
@@ -76,18 +76,10 @@ export const APIS: readonly ClientMetadata[] = [
 /** Those that `fixtures/deployment.ts` does not add by itself. */
 export const MORE_CLIENTS = [...APPLICATIONS.slice(2), ...APIS]
 
-const jwtResource = (audience: string, scope: string, accessTokenTTL: number): ResourceServer => ({
-  scope,
-  audience,
-  accessTokenFormat: 'jwt',
-  accessTokenTTL,
-  jwt: { sign: { alg: 'ES256' } },
-})
-
 export const ALL_RESOURCES: Readonly<Record<string, ResourceServer>> = {
   ...RESOURCES,
-  [BILLING]: jwtResource(BILLING, 'orders:read orders:write openid offline_access profile', 600),
-  [LEDGER]: jwtResource(LEDGER, 'orders:read profile', 60),
+  [BILLING]: jwtResource(BILLING),
+  [LEDGER]: jwtResource(LEDGER, { scope: 'orders:read profile', accessTokenTTL: 60 }),
 }
 
 export const backend = (name: string): ClientMetadata => machineClient({ client_id: `backend-${name}` })
