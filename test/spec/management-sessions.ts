@@ -4,9 +4,9 @@ import { API } from '../../fixtures/deployment.ts'
 import type { HttpResponse } from '../../fixtures/http.ts'
 import { list, show } from '../../fixtures/management.ts'
 import { idFrom, postSubjectToken } from '../../fixtures/requests.ts'
-import { type Scene, shop, startScene } from './arriving.ts'
+import { cell, type Scene, shop } from './arriving.ts'
 import { expectDescribed } from './described.ts'
-import { answer, each, type Named, record, rowsOf, type Steps } from './rule.ts'
+import { each, type Named, rowsOf, type Steps } from './rule.ts'
 
 const SESSION = {
   use: 'session',
@@ -24,42 +24,38 @@ interface Asking {
   posts(changes?: object): Promise<HttpResponse>
 }
 
-/** In a provider of its own. */
-const cell = (use: (asking: Asking) => Promise<void>): Steps => [
-  answer(
-    record(async () => {
-      const closed = shop({ client_id: 'closed', impersonation_sessions: undefined })
-      const asked: object[] = []
-      const scene = await startScene({
-        clients: [shop(), closed],
-        options: {
-          requiredContext: ['reason'],
-          isAllowed({ stage, use, client, actor }) {
-            asked.push({ stage, use, client, actor })
-            return true
-          },
-        },
-        configuration: {
-          findAccount(_ctx, name) {
-            const accountId = name.replace(/^alias:/, '')
-            return { accountId, claims: () => ({ sub: accountId }) }
-          },
-        },
-      })
+const closed = shop({ client_id: 'closed', impersonation_sessions: undefined })
+
+const asking = (use: (asking: Asking) => Promise<void>): Steps => {
+  const asked: object[] = []
+  return cell(
+    async (scene) => {
       const posts = async (changes: object = {}) => {
         const body = { ...SESSION, ...changes }
         const response = await postSubjectToken(scene, body)
         expectDescribed({ method: 'POST', path: '', body }, response)
         return response
       }
-      try {
-        await use({ scene, asked, posts })
-      } finally {
-        await scene.close()
-      }
-    }),
-  ),
-]
+      await use({ scene, asked, posts })
+    },
+    {
+      clients: [shop(), closed],
+      options: {
+        requiredContext: ['reason'],
+        isAllowed({ stage, use, client, actor }) {
+          asked.push({ stage, use, client, actor })
+          return true
+        },
+      },
+      configuration: {
+        findAccount(_ctx, name) {
+          const accountId = name.replace(/^alias:/, '')
+          return { accountId, claims: () => ({ sub: accountId }) }
+        },
+      },
+    },
+  )
+}
 
 const REFUSED: Named<readonly [changes: object, text: string]> = {
   'no client': [{ clientId: undefined }, 'clientId is required'],
@@ -78,7 +74,7 @@ const REFUSED: Named<readonly [changes: object, text: string]> = {
 
 export const sessionRules = [
   rowsOf(['taken', 'for an exchange', 'a client that cannot be looked up', ...Object.keys(REFUSED)])('M186', {
-    taken: cell(async ({ scene, asked, posts }) => {
+    taken: asking(async ({ scene, asked, posts }) => {
       const response = await posts({ scope: 'openid profile', expiresIn: 60 })
       expect([response.status, response.body.expiresIn], response.text).to.deep.equal([201, 60])
       expect(response.body.subjectToken).to.match(/^ses_[\w-]{65}$/)
@@ -91,7 +87,7 @@ export const sessionRules = [
       const question = { use: 'session', client: { id: 'shop' }, actor: { sub: 'bob', verified: false } }
       expect(asked).to.deep.equal([{ stage: 'issuance', ...question }])
     }),
-    'for an exchange': cell(async ({ scene, asked, posts }) => {
+    'for an exchange': asking(async ({ scene, asked, posts }) => {
       for (const use of [undefined, 'exchange']) {
         const response = await posts({ use, clientId: undefined })
         expect(response.body.subjectToken, response.text).to.match(/^sub_/)
@@ -101,7 +97,7 @@ export const sessionRules = [
       for (const told of scene.eventsOf('subject_token.issued'))
         expect(told).to.be.an('object').and.not.to.have.property('use')
     }),
-    'a client that cannot be looked up': cell(async ({ scene, posts }) => {
+    'a client that cannot be looked up': asking(async ({ scene, posts }) => {
       expect((await posts()).status).to.equal(201)
       const down = { find: () => Promise.reject(new Error('private: the disk is gone')) }
       Object.assign(Reflect.get(scene.provider.Client, 'adapter'), down)
@@ -110,7 +106,7 @@ export const sessionRules = [
       expect(text).not.to.include('private')
     }),
     ...each(Object.keys(REFUSED), (form) =>
-      cell(async ({ scene, asked, posts }) => {
+      asking(async ({ scene, asked, posts }) => {
         const [changes, text] = REFUSED[form] ?? expect.fail()
         const { status, body } = await posts(changes)
         expect([status, body]).to.deep.equal([400, { error: 'invalid_request', error_description: text }])
