@@ -1,16 +1,12 @@
 /** The place of the banner: the room that the page keeps free, the pill, either side, and paper. */
 import { expect } from 'chai'
 import { isFocused } from '../../../fixtures/chromium.ts'
+import { until } from '../../../fixtures/until.ts'
 import { onBannerPage } from './on-banner-page.ts'
 
 const ROOM = `return ['top', 'bottom', 'color'].map((name) =>
   getComputedStyle(document.documentElement).getPropertyValue('--impersonation-banner-' + name))`
 const YELLOW = '#ffc53d'
-
-/** Looks again until it is so. */
-async function until<T>(look: () => Promise<T>, isSo: (seen: T) => boolean): Promise<void> {
-  while (!isSo(await look()));
-}
 
 onBannerPage('the banner, and the room that it takes', (banner) => {
   const { page, bar, button, fold, heard, time, inPage, styleOf, show, put, from, violations } = banner
@@ -28,10 +24,10 @@ onBannerPage('the banner, and the room that it takes', (banner) => {
       '44px',
     )
     await page().evaluate("document.documentElement.style.fontSize = '400%'")
-    await until(padding, (height) => height > 44)
+    await until(async () => (await padding()) > 44)
     expect((await bar().boundingBox())?.height).to.equal(await padding())
     await inPage('banner.hidden = true')
-    await until(padding, (height) => height === 0)
+    await until(async () => (await padding()) === 0)
     await inPage('banner.hidden = false')
     await inPage('banner.remove()')
     expect(await inPage(ROOM)).to.deep.equal(['', '', ''])
@@ -133,6 +129,6 @@ onBannerPage('the banner, and the room that it takes', (banner) => {
     expect(shown).to.include(user).and.to.include('as Sam Sawyer').and.to.include('T-4711')
     expect(await styleOf('p', 'whiteSpace')).to.equal('normal')
     const { height = 0 } = (await bar().boundingBox()) ?? {}
-    await until(padding, (room) => room === height)
+    await until(async () => (await padding()) === height)
   })
 })

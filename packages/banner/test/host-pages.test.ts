@@ -50,7 +50,7 @@ inChromium('the banner in pages of other people', ({ open: openPage, closing }) 
       '/frame.css': FRAME.css,
     }
     const server = await serveBannerPage(policy, html, blockOf('js'), others)
-    closing.push(() => server.close())
+    closing.push(server.close)
     page = await openPage({ baseURL: server.baseUrl })
     await page.goto(name === 'iframe' ? '/frame' : '/')
     const frame = page.frames().at(-1) ?? page.mainFrame()

@@ -1,9 +1,10 @@
 /** The banner on the page that docs/banner.md shows, in a real browser: what every test of it begins with. */
 import type { Page } from 'playwright-core'
 import { inChromium } from '../../../fixtures/chromium.ts'
+import type { Listening } from '../../../fixtures/listening.ts'
 import { blocksOf, readPage } from '../../../fixtures/markdown.ts'
 import { violations } from '../../../test/pages/look.ts'
-import { type BannerPage, serveBannerPage } from './page.ts'
+import { serveBannerPage } from './page.ts'
 
 const BLOCKS = blocksOf(readPage('docs/banner.md'))
 export const blockOf = (language: string): string =>
@@ -17,7 +18,7 @@ export const NOW = 1_800_000_000
 /** A `describe` whose tests begin on this page, with what is done to it and seen on it. */
 export function onBannerPage(title: string, tests: (banner: ReturnType<typeof bannerOn>) => void): void {
   inChromium(title, ({ open }) => {
-    let server: BannerPage
+    let server: Listening
     let page: Page
     before(async () => {
       server = await serveBannerPage(POLICY, blockOf('html'), blockOf('js'))
