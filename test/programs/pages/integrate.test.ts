@@ -1,5 +1,6 @@
 /** The programs of docs/integrate.md and example/hosts: each serves the whole flow and the rest of its application. */
 import { expect } from 'chai'
+import { runCheck } from '../../../fixtures/commands.ts'
 import { API, addressesOf } from '../../../fixtures/deployment.ts'
 import { send } from '../../../fixtures/http.ts'
 import {
@@ -94,6 +95,10 @@ describe('docs: integrate', () => {
         })
       })
 
+      it('has no mistake that check finds, but for the resources that it leaves to the reader', async () => {
+        expect(await troublesIn(folder, code())).to.deep.equal(['warning: resources'])
+      })
+
       if (!parsedFirst) return
       it('serves the whole flow behind body parsers', async () => {
         await whileServing(folder, { name: 'host.ts', code: parsedFirst(code()) }, async (baseUrl) => {
@@ -150,6 +155,18 @@ describe('docs: integrate', () => {
     })
   })
 })
+
+/** What check finds where the reader builds the same without listening, and exports what was built. */
+async function troublesIn(folder: Folder, code: string): Promise<string[]> {
+  const silent = code.replace(/(await )?(app|\}\))\.listen\(.*\)$/m, (_line, _await, start) =>
+    start === 'app' ? '' : start,
+  )
+  expect(silent).not.to.include('.listen(')
+  const exported = "export { impersonation, provider }\nexport { sequelize } from './my-deployment.ts'\n"
+  const { stdout } = await runCheck(folder.write('host.ts', runnable(`${silent}\n${exported}`)), '--json')
+  const findings: { level: string; about: string }[] = JSON.parse(stdout)
+  return findings.filter(({ level }) => level !== 'ok').map(({ level, about }) => `${level}: ${about}`)
+}
 
 /** Every other path belongs to the host application. */
 async function expectHost(baseUrl: string): Promise<void> {
