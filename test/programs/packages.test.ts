@@ -5,7 +5,7 @@ import path from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { readPage } from '../../fixtures/markdown.ts'
-import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
+import { PACKAGES, readManifest, useInstalled } from '../../fixtures/packed-package.ts'
 import { copyRepository } from '../../tools/copy.ts'
 
 const run = promisify(execFile)
@@ -55,18 +55,14 @@ describe('packages', () => {
 
   for (const [name, folder] of PACKAGES) {
     describe(name, () => {
-      let reader: ReadersFolder
-      before(async () => {
-        reader = await installPacked([name, ...Object.keys(readManifest(folder).peerDependencies ?? {})])
-      })
-      after(() => reader?.remove())
+      const { exports, bin = {}, peerDependencies = {} } = readManifest(folder)
+      const reader = useInstalled([name, ...Object.keys(peerDependencies)])
 
       it('can be imported from the tarball, by each of its entries', async () => {
-        const { exports, bin } = readManifest(folder)
         const entries = Object.entries(exports).flatMap(([entry, target]) =>
           typeof target === 'string' ? [] : [path.join(name, entry)],
         )
-        expect(entries.length > 0 || bin !== undefined).to.equal(true)
+        expect([...entries, ...Object.keys(bin)]).not.to.be.empty
         const program = `for (const entry of ${JSON.stringify(entries)}) {
           if (Object.keys(await import(entry)).length === 0) throw new Error(entry)
           console.log(entry)
@@ -76,7 +72,7 @@ describe('packages', () => {
         expect(stdout.split('\n').slice(0, -1)).to.deep.equal(entries)
       })
 
-      for (const [command, file] of Object.entries(readManifest(folder).bin ?? {})) {
+      for (const [command, file] of Object.entries(bin)) {
         it(`has the command ${command}`, async () => {
           const args = [path.join('node_modules', name, file), '--help']
           const { stdout } = await run(process.execPath, args, { cwd: reader.path })

@@ -1,6 +1,6 @@
 /** What the README says: its diff makes a provider impersonate, its blocks run, and it stays short. */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -14,7 +14,7 @@ import { send } from '../../fixtures/http.ts'
 import { SIGNING_KEY } from '../../fixtures/keys.ts'
 import { revoke } from '../../fixtures/management.ts'
 import { blocksOf, compile, ROOT, readPage, whileRunning } from '../../fixtures/markdown.ts'
-import { installPacked, PACKAGES, type ReadersFolder, readManifest } from '../../fixtures/packed-package.ts'
+import { PACKAGES, readManifest, useInstalled } from '../../fixtures/packed-package.ts'
 import { codeOf, rowsOf, sectionOf } from '../../fixtures/page.ts'
 import { expectWholeFlow } from '../../fixtures/readers-flow.ts'
 import { exchange, introspect, issue } from '../../fixtures/requests.ts'
@@ -60,29 +60,25 @@ function patched(program: string, diff: string): string {
 }
 
 describe('README: four lines in a provider with an adapter of its own', () => {
-  let folder: ReadersFolder
+  const folder = useInstalled([
+    'oidc-provider-impersonation',
+    'sequelize',
+    'oidc-provider',
+    'koa',
+    'koa-mount',
+  ])
   let baseUrl: string
   const whileServing = (program: string, use: () => Promise<void>) => {
-    const file = path.join(folder.path, 'provider.js')
-    writeFileSync(file, program.replaceAll('3000', new URL(baseUrl).port))
+    const file = folder.write('provider.js', program.replaceAll('3000', new URL(baseUrl).port))
     return whileRunning(file, `${baseUrl}/oidc/.well-known/openid-configuration`, use)
   }
   before(async () => {
-    folder = await installPacked([
-      'oidc-provider-impersonation',
-      'sequelize',
-      'oidc-provider',
-      'koa',
-      'koa-mount',
-    ])
     baseUrl = `http://127.0.0.1:${await freePort()}`
     const clients = [machineClient(), publicClient(), introspectingClient()]
-    const settings = { clients, jwks: { keys: [SIGNING_KEY] } }
-    writeFileSync(path.join(folder.path, 'settings.json'), JSON.stringify(settings))
-    writeFileSync(path.join(folder.path, 'package.json'), '{"type":"module"}')
-    writeFileSync(path.join(folder.path, 'impersonation.js'), blockOf('js', '// impersonation.js'))
+    folder.write('settings.json', JSON.stringify({ clients, jwks: { keys: [SIGNING_KEY] } }))
+    folder.write('package.json', '{"type":"module"}')
+    folder.write('impersonation.js', blockOf('js', '// impersonation.js'))
   })
-  after(() => folder?.remove())
 
   it('are four, and one line goes', () => {
     expect(DIFF.match(/^\+/gm)).to.have.length(4)

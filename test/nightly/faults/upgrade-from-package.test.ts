@@ -3,19 +3,15 @@ import path from 'node:path'
 import { expect } from 'chai'
 import { DATABASES } from '../../../fixtures/databases.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
-import { installPacked, type ReadersFolder, readManifest } from '../../../fixtures/packed-package.ts'
+import { readManifest, useInstalled } from '../../../fixtures/packed-package.ts'
 import { reasonsAgainst, rehearse } from '../../../fixtures/rehearsal/rehearse.ts'
 import { LONGEST } from './upgrade.ts'
 
 describe('an upgrade from an unpacked package, whose processes work meanwhile', function () {
   this.timeout(90_000)
   const { name } = readManifest('.')
-  let reader: ReadersFolder
   // Without the peers: a folder somewhere else has none.
-  before(async () => {
-    reader = await installPacked([name])
-  })
-  after(() => reader?.remove())
+  const reader = useInstalled([name])
 
   for (const kind of DATABASES) {
     itOn(kind, `makes no request fail, and no token have a wrong fate: on ${kind}`, async () => {
