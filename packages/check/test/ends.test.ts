@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'chai'
-import { CHECK } from '../../../fixtures/commands.ts'
+import { CHECK, finished } from '../../../fixtures/commands.ts'
 import { openDatabase } from '../../../fixtures/databases.ts'
 import { moduleOf, useFolder } from '../../../fixtures/deployment-module.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
@@ -38,15 +38,7 @@ describe('oidc-impersonation-check, of a deployment that holds the process', () 
     })
     return started
   }
-  const run = async (open: string) => {
-    const started = start(open)
-    const [stdout, stderr, [code]] = await Promise.all([
-      text(started.stdout),
-      text(started.stderr),
-      once(started, 'exit'),
-    ])
-    return { code, stdout, stderr }
-  }
+  const run = (open: string) => finished(start(open))
 
   it('writes all of its output to pipes that are read slowly', async () => {
     const started = start(`${INTERVAL}\nconsole.error(${LONG})\n${fault(LONG)}`)

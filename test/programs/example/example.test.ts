@@ -1,11 +1,10 @@
 /** The example as a newcomer runs it: real processes, the printed requests, and the demo. */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, createServer, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ordersApiClient, supportBackend, supportDesk } from '../../../example/clients.ts'
@@ -13,6 +12,7 @@ import { startExample } from '../../../example/deployment.ts'
 import { STATUS_LIST_TTL } from '../../../example/impersonation.ts'
 import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { whileStopped } from '../../../fixtures/clock.ts'
+import { finished } from '../../../fixtures/commands.ts'
 import { type Addresses, addressesOf } from '../../../fixtures/deployment.ts'
 import { form, type Parameters, send } from '../../../fixtures/http.ts'
 import { listen } from '../../../fixtures/listening.ts'
@@ -25,21 +25,6 @@ const EXAMPLE = path.resolve(import.meta.dirname, '../../../example')
 const A_SUBJECT_TOKEN = /(sub|ses)_[\w-]{65}/
 const A_JWT = /eyJ[\w-]+\.[\w-]+/
 
-interface Run {
-  readonly stdout: string
-  readonly stderr: string
-  readonly code: number | null
-}
-
-async function finished(child: ChildProcess): Promise<Run> {
-  const ended = once(child, 'close')
-  const [stdout, stderr] = await Promise.all([read(child.stdout), read(child.stderr)])
-  await ended
-  return { stdout, stderr, code: child.exitCode }
-}
-
-const read = async (stream: NodeJS.ReadableStream | null): Promise<string> => (stream ? text(stream) : '')
-
 describe('the example', () => {
   let folder: string
   beforeEach(() => {
@@ -48,15 +33,11 @@ describe('the example', () => {
   afterEach(() => rmSync(folder, { recursive: true }))
 
   /** Runs one of its programs in an empty folder, where its temporary files go, too. */
-  function run(
-    program: string,
-    { env = {}, node = [] as string[], args = [] as string[] } = {},
-  ): ChildProcess {
+  function run(program: string, { env = {}, node = [] as string[], args = [] as string[] } = {}) {
     const { DATABASE_URL: _, PORT: __, ...inherited } = process.env
     return spawn(process.execPath, [FROM_SOURCE, ...node, path.join(EXAMPLE, program), ...args], {
       cwd: folder,
       env: { ...inherited, TMPDIR: folder, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
     })
   }
 
@@ -65,7 +46,7 @@ describe('the example', () => {
       const server = run('main.ts', { env: { PORT: '0' } })
       const ended = finished(server)
       try {
-        const shell = spawn('bash', ['-euo', 'pipefail'], { stdio: ['pipe', 'pipe', 'pipe'] })
+        const shell = spawn('bash', ['-euo', 'pipefail'])
         shell.stdin.end(await printedRequests(server))
         const { stdout, stderr, code } = await finished(shell)
         expect(code, stderr).to.equal(0)
@@ -112,8 +93,7 @@ describe('the example', () => {
       const { start } = JSON.parse(readFileSync(path.join(EXAMPLE, '../package.json'), 'utf8')).scripts
       const scripts = { start: start.replace(/(\.\/tools|example)\//g, `${path.dirname(EXAMPLE)}/$1/`) }
       writeFileSync(path.join(folder, 'package.json'), JSON.stringify({ scripts }))
-      const env = { ...process.env, PORT: '0' }
-      const npm = spawn('npm', ['start'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+      const npm = spawn('npm', ['start'], { cwd: folder, env: { ...process.env, PORT: '0' } })
       const ended = finished(npm)
       await printedRequests(npm)
       npm.kill('SIGTERM')
@@ -171,7 +151,7 @@ describe('the example', () => {
     it('says that it was stopped before the end', async () => {
       const demo = run('demo.ts')
       const ended = finished(demo)
-      await once(demo.stdout ?? expect.fail(), 'data')
+      await once(demo.stdout, 'data')
       demo.kill('SIGINT')
       const { stderr, code } = await ended
       expect(stderr).to.equal('\nStopped before the end.\n')
@@ -253,25 +233,23 @@ describe('the example', () => {
         expect((await at(`/orders-api${path}`, writer)).status, path).to.equal(403)
     })
 
-    it('reserve for the customer what only the customer may do', async () => {
-      const token = await impersonate(example, 'orders:read orders:write', TO_WRITE)
-      const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
-      expect([status, body.error]).to.deep.equal([403, 'access_denied'])
+    it('change nothing for who only looks, and reserve for the customer what only the customer may do', async () => {
+      const reader = await impersonate(example, 'orders:read orders:write')
+      expect(decodeJwt(reader)).to.include({ read_only: true, scope: 'orders:read' })
+      const writer = await impersonate(example, 'orders:read orders:write', TO_WRITE)
+      const cancel = async (token: string) => {
+        const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
+        return [status, body.error, body.error_description]
+      }
+      expect(await cancel(reader)).to.deep.equal([403, 'insufficient_scope', 'the token is read-only'])
+      expect((await cancel(writer)).slice(0, 2)).to.deep.equal([403, 'access_denied'])
     })
 
-    it('change nothing for who only looks, and let no one change things without a second reason', async () => {
-      const token = await impersonate(example, 'orders:read orders:write')
-      expect(decodeJwt(token)).to.include({ read_only: true, scope: 'orders:read' })
-      const { status, body } = await at('/orders-api/orders/1001', token, 'DELETE')
-      expect([status, body.error, body.error_description]).to.deep.equal([
-        403,
-        'insufficient_scope',
-        'the token is read-only',
-      ])
-      const { context } = TO_WRITE
+    it('have no colleague as their customer, and let no one change things without a second reason', async () => {
       for (const request of [
+        { ...ISSUE, userId: 'robin' },
         { ...TO_WRITE, context: ISSUE.context },
-        { ...TO_WRITE, context: { ...context, writeReason: true } },
+        { ...TO_WRITE, context: { ...TO_WRITE.context, writeReason: true } },
       ])
         expect((await postSubjectToken(example, request, await tokenOfBackend(example))).status).to.equal(403)
     })
@@ -343,18 +321,11 @@ describe('the example', () => {
         expect((await orders(await impersonate(example, 'orders:read'))).status).to.equal(200)
       })
     })
-
-    it('have no colleague as their customer', async () => {
-      const request = { ...ISSUE, userId: 'robin' }
-      const { status } = await postSubjectToken(example, request, await tokenOfBackend(example))
-      expect(status).to.equal(403)
-    })
   })
 })
 
 /** The text between the two sentences around the requests. */
-async function printedRequests({ stdout }: ChildProcess): Promise<string> {
-  if (!stdout) throw new Error('its output is not read')
+async function printedRequests({ stdout }: ChildProcessWithoutNullStreams): Promise<string> {
   let printed = ''
   return new Promise((resolve, reject) => {
     stdout.on('data', (chunk) => {
