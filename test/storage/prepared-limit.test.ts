@@ -4,6 +4,7 @@ import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
 import { withDeployment } from '../../fixtures/deployment.ts'
 import { startMariadb } from '../../fixtures/mariadb.ts'
+import { warnIfMissing } from '../../fixtures/programs.ts'
 import { postSubjectToken } from '../../fixtures/requests.ts'
 import type { OwnServer } from '../../fixtures/server-process.ts'
 import { connect } from '../../src/cli/connect.ts'
@@ -17,12 +18,8 @@ describe('a MariaDB at its limit of prepared statements', function () {
   let administrator: Sequelize
   let pool: Sequelize
   before(async function () {
-    server = await startMariadb()
-    if (!server) {
-      if (process.env.CI === 'true') throw new Error('no MariaDB to start, and CI does not skip')
-      console.warn('no MariaDB to start: skipped')
-      return this.skip()
-    }
+    server = warnIfMissing(await startMariadb(), 'MariaDB to start')
+    if (!server) return this.skip()
     administrator = connect(server.url)
     await migrate(administrator)
     pool = connect(server.url)

@@ -16,6 +16,7 @@ import { idsOf, list, postRevocation, show } from '../../../fixtures/management.
 import { startMariadb } from '../../../fixtures/mariadb.ts'
 import { describeOn } from '../../../fixtures/on-database.ts'
 import { startPostgres } from '../../../fixtures/postgres.ts'
+import { warnIfMissing } from '../../../fixtures/programs.ts'
 import { exchange, idFrom, keptToken, postSubjectToken } from '../../../fixtures/requests.ts'
 import type { OwnServer } from '../../../fixtures/server-process.ts'
 import { mountSmallDisk, type SmallDisk } from '../../../fixtures/small-disk.ts'
@@ -116,13 +117,8 @@ async function fillUp(service: Service): Promise<string[]> {
   }
 }
 
-async function startOrSkip(kind: DatabaseKind, skip: () => never): Promise<Service> {
-  const service = await startService(kind)
-  if (service) return service
-  if (process.env.CI === 'true') throw new Error(`no small disk for ${kind}: with CI=true no test is skipped`)
-  console.warn(`no small disk for ${kind} (Linux, root): its tests are skipped`)
-  return skip()
-}
+const startOrSkip = async (kind: DatabaseKind, skip: () => never): Promise<Service> =>
+  warnIfMissing(await startService(kind), `small disk for ${kind} (Linux, root)`) ?? skip()
 
 const spend = (service: Service, { subjectToken }: { subjectToken: string }) =>
   exchange(service, { subject_token: subjectToken })

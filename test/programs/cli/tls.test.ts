@@ -9,6 +9,7 @@ import { moduleOn, useFolder } from '../../../fixtures/deployment-module.ts'
 import { startMariadb } from '../../../fixtures/mariadb.ts'
 import { describeOn } from '../../../fixtures/on-database.ts'
 import { startPostgres } from '../../../fixtures/postgres.ts'
+import { warnIfMissing } from '../../../fixtures/programs.ts'
 import { IDENTITY, makeDataFolder, type OwnServer } from '../../../fixtures/server-process.ts'
 import { connect } from '../../../src/cli/connect.ts'
 
@@ -23,14 +24,10 @@ function overTls(kind: 'postgres' | 'mysql', start: Start, suite: (own: Own) => 
       own.folder = makeDataFolder('tls')
       makeCertificate(own.folder)
       makeCertificate(own.folder, 'other-')
-      server = await start(path.join(own.folder, 'cert.pem'), path.join(own.folder, 'key.pem'))
-      if (server) {
-        own.url = server.url.replace('127.0.0.1', 'localhost')
-        return
-      }
-      if (process.env.CI === 'true') throw new Error(`no ${kind} to start, and CI does not skip`)
-      console.warn(`no ${kind} server to start: skipped`)
-      this.skip()
+      const started = await start(path.join(own.folder, 'cert.pem'), path.join(own.folder, 'key.pem'))
+      server = warnIfMissing(started, `${kind} to start`)
+      if (!server) return this.skip()
+      own.url = server.url.replace('127.0.0.1', 'localhost')
     })
     after(async () => {
       await server?.stop()
