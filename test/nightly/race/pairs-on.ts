@@ -1,7 +1,9 @@
 /** The test of each database: pairs of calls that meet, and what must be true afterwards. */
 import { expect } from 'chai'
 import type { Sequelize } from 'sequelize'
-import type { Racers } from '../../../fixtures/racers.ts'
+import { type Database, type DatabaseKind, openDatabase } from '../../../fixtures/databases.ts'
+import { beforeOn, describeOn } from '../../../fixtures/on-database.ts'
+import { type RacerConfiguration, type Racers, startRacers } from '../../../fixtures/racers.ts'
 import { linesOf, PAIRS, racePairs } from './pairs.ts'
 import { LONG } from './race.ts'
 
@@ -29,5 +31,39 @@ export function itRacesPairs(course: () => Course): void {
         Math.floor(pairs * 0.05),
       )
     }
+  })
+}
+
+/** How each process reaches the database, if not directly, and what is to be ended before the database is closed. */
+interface Way extends Partial<RacerConfiguration> {
+  readonly stop?: () => Promise<void>
+}
+
+/** Three processes on one database. `prepare` changes it, or finds the way to it; skipped where it finds none. */
+export function describePairs(
+  kind: DatabaseKind,
+  where: string,
+  prepare: (database: Database) => Promise<Way | undefined> = async () => ({}),
+): void {
+  describeOn(kind, `pairs of calls in three processes ${where}`, () => {
+    let database: Database
+    let racers: Racers
+    let way: Way | undefined
+    beforeOn(kind, async () => {
+      database = await openDatabase(kind)
+    })
+    before(async function () {
+      way = await prepare(database)
+      if (!way) return this.skip()
+      const { databaseUrl = database.url, isolation } = way
+      racers = await startRacers(Array.from({ length: 3 }, () => ({ databaseUrl, isolation })))
+    })
+    after(async () => {
+      await racers?.close()
+      await way?.stop?.()
+      await database?.close()
+    })
+
+    itRacesPairs(() => ({ racers, sequelize: database.sequelize }))
   })
 }
