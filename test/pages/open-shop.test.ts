@@ -1,4 +1,4 @@
-/** The shop, opened from the desk as a customer: in, as whom, and out by every way. */
+/** The shop, opened from the desk as a customer: in, as whom, only to look or to change things, and out by every way. */
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import {
@@ -16,9 +16,8 @@ import {
 } from './desk.ts'
 import { look } from './look.ts'
 
-/** The tab that the desk opens, with the question of the door. */
-async function atDoor(page: Page, name = 'Alice Archer'): Promise<Page> {
-  await page.getByRole('button', { name: `Open the shop as ${name}` }).click()
+/** Starts, and returns the tab that the desk opens, with the question of the door. */
+async function atDoor(page: Page): Promise<Page> {
   const opened = page.context().waitForEvent('page')
   await giveReason(page)
   const door = await opened
@@ -26,17 +25,32 @@ async function atDoor(page: Page, name = 'Alice Archer'): Promise<Page> {
   return door
 }
 
-async function confirm(door: Page, name = 'Alice Archer'): Promise<void> {
+/** The door says what the engineer may do, and so does the banner of the shop. */
+async function confirm(door: Page, name = 'Alice Archer', access = 'Read only'): Promise<void> {
+  const said = door.locator('dt', { hasText: 'Access' }).locator('xpath=following-sibling::dd')
+  expect(await said.innerText()).to.equal(access)
   await door.getByRole('button', { name: `Open as ${name}` }).click()
   await heading(door, `Hello, ${name}`)
+  const banner = door.getByRole('region', { name: `Impersonation of ${name}` })
+  expect(words(await banner.innerText()))
+    .to.include('Sam Sawyer')
+    .and.include(` ${access} `)
 }
+
+const askForShop = (page: Page, name = 'Alice Archer') =>
+  page.getByRole('button', { name: `Open the shop as ${name}` }).click()
 
 /** Presses the desk's button, confirms at the door, and returns the tab of the shop. */
 async function openShop(page: Page, name?: string): Promise<Page> {
-  const door = await atDoor(page, name)
+  await askForShop(page, name)
+  const door = await atDoor(page)
   await confirm(door, name)
   return door
 }
+
+const order = (shop: Page) => shop.getByRole('button', { name: 'Order a new teapot' }).click()
+/** The first teapot that was ordered, or a further one. */
+const ordered = (shop: Page, index = 0) => shop.getByText('A new teapot', { exact: true }).nth(index)
 
 /** The note of the desk about the shop. */
 const note = (page: Page) => page.getByRole('region', { name: 'The shop, as a customer' })
@@ -59,10 +73,11 @@ async function isClosed(shop: Page): Promise<void> {
 }
 
 deskInChromium('example: the shop, opened as a customer', (openDesk) => {
-  it('says at the door who acts and as whom, and shows what the customer sees, until it ends by whatever way', async () => {
+  it('says at the door who acts, as whom and how far, and shows what the customer sees, until it ends by whatever way', async () => {
     const desk = await openDesk()
     const { page, log } = desk
     await signIn(page)
+    await askForShop(page)
     const door = await atDoor(page)
     const text = words(await door.locator('main').innerText())
     for (const said of ['Sam Sawyer', 'Alice Archer', 'The Corner Shop', '5 minutes', REASON, 'T-1'])
@@ -73,9 +88,8 @@ deskInChromium('example: the shop, opened as a customer', (openDesk) => {
 
     await confirm(door)
     expect(await door.locator('main').innerText()).to.include('A teapot')
-    const banner = await door.getByRole('region', { name: 'Impersonation of Alice Archer' }).innerText()
-    expect(words(banner)).to.include('Sam Sawyer')
     await notes(page, /The shop is open as Alice Archer in another tab, until/)
+    await notes(page, 'Read only.')
     const [shown] = logged(desk, 'shop.orders_shown')
     expect(shown).to.include({ customer: 'alice', actor: 'sam' })
     expect(shown?.sid).to.equal(`imp_${logged(desk, 'subject_token.issued')[0]?.id}`)
@@ -88,14 +102,27 @@ deskInChromium('example: the shop, opened as a customer', (openDesk) => {
     await look(door, 'shop')
     await look(page, 'shop-note')
 
-    // The customer is signed in elsewhere, where no one acts for them, and stays so.
+    // An engineer who only looks orders nothing, and security sees which it is.
+    await order(door)
+    await heading(door, 'Read only')
+    await door.getByText('This request was refused.').waitFor()
+    await door.goBack()
+    expect(await ordered(door).count()).to.equal(0)
+    const security = await desk.elsewhere()
+    await security.goto('/impersonations')
+    await security.getByRole('button', { name: 'Dana Dorn' }).click()
+    await security.getByRole('row', { name: 'Alice Archer' }).getByText('Read only').waitFor()
+
+    // The customer is signed in elsewhere, where no one acts for them and they may order, and stays so.
     const customer = await desk.elsewhere()
     await customer.goto(`${new URL(door.url()).origin}/login`)
     await customer.getByRole('button', { name: 'Alice Archer' }).click()
     await customer.getByRole('button', { name: 'Allow' }).click()
     await heading(customer, 'Hello, Alice Archer')
     expect(await customer.getByRole('region', { name: /^Impersonation/ }).count()).to.equal(0)
-    expect((await record(page))[0]?.[STATE]).to.match(/^Live/)
+    await order(customer)
+    await ordered(customer).waitFor()
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live .* Read only$/)
     await note(page).getByRole('button', { name: 'Stop it' }).click()
     await notes(page, /You stopped the shop as Alice Archer at/)
     await notes(page, CONFIRMED)
@@ -105,9 +132,23 @@ deskInChromium('example: the shop, opened as a customer', (openDesk) => {
     await heading(customer, 'Hello, Alice Archer')
     expect((await record(page))[0]?.[STATE]).to.match(/^Stopped by the engineer/)
 
-    // By the button of its banner, which is no sign-out of the engineer.
+    // By the button of its banner, which is no sign-out of the engineer. Who has to change things says what.
     await page.getByRole('link', { name: 'Customers' }).click()
-    const left = await openShop(page)
+    await askForShop(page)
+    await page.getByLabel('I have to change things').check()
+    await giveReason(page)
+    await page.getByText('Enter what has to change.').waitFor()
+    await look(page, 'desk-changes')
+    await page.getByLabel('What has to change, and who asked for it').fill('A second teapot, by telephone')
+    const left = await atDoor(page)
+    await confirm(left, 'Alice Archer', 'Can change things')
+    await order(left)
+    await ordered(left, 1).waitFor()
+    expect(logged(desk, 'shop.ordered').map(({ actor }) => actor)).to.deep.equal([undefined, 'sam'])
+    expect((await record(page))[0]?.[STATE]).to.match(/^Live .* Can change things$/)
+    await page.getByRole('link', { name: 'Customers' }).click()
+    await security.reload()
+    await security.getByRole('row', { name: 'Alice Archer' }).getByText('Can change things').waitFor()
     await left.getByRole('button', { name: 'Stop viewing' }).click()
     await isClosed(left)
     await notes(page, 'You left the shop as Alice Archer')
