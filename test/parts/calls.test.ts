@@ -10,30 +10,19 @@ const timers = (): number => process.getActiveResourcesInfo().filter((name) => n
 const LIMIT = 3600
 
 describe('a call of the deployment', () => {
-  it('has a timer while a promise is waited for, and none once it resolves', async () => {
+  it('has a timer while a promise is waited for, none once it has settled, and needs none for a value that is there', async () => {
     await Promise.resolve()
     const before = timers()
-    const call = callDeployment('isAllowed', LIMIT, async () => true)
-    expect(timers()).to.equal(before + 1)
-    expect(await call).to.equal(true)
-    expect(timers()).to.equal(before)
-  })
-
-  it('has no timer any more once the promise rejects', async () => {
-    await Promise.resolve()
-    const before = timers()
-    const call = callDeployment('isAllowed', LIMIT, () => Promise.reject(new Error('private')))
-    expect(timers()).to.equal(before + 1)
-    expect(await call.catch((error: Error) => error.message)).to.equal('isAllowed failed')
-    expect(timers()).to.equal(before)
-  })
-
-  it('needs no timer for a value that is there', async () => {
-    await Promise.resolve()
-    const before = timers()
-    const call = callDeployment('isAllowed', LIMIT, () => true)
-    expect(timers()).to.equal(before)
-    expect(await call).to.equal(true)
+    for (const [work, expected, needed] of [
+      [async () => true, true, 1],
+      [() => Promise.reject(new Error('private')), 'isAllowed failed', 1],
+      [() => true, true, 0],
+    ] as const) {
+      const call = callDeployment<boolean>('isAllowed', LIMIT, work)
+      expect(timers()).to.equal(before + needed)
+      expect(await call.catch((error: Error) => error.message)).to.equal(expected)
+      expect(timers()).to.equal(before)
+    }
   })
 
   it('is given up at the limit, not a millisecond before, and the operator reads why', async () => {
