@@ -106,8 +106,8 @@ export async function startScene(given: Given = {}): Promise<Scene> {
     ...rest,
     clients,
     before: [interaction, ...before],
-    options(baseUrl) {
-      const own = typeof options === 'function' ? options(baseUrl) : options
+    options(baseUrl, database) {
+      const own = typeof options === 'function' ? options(baseUrl, database) : options
       store = own?.store ?? store
       return { ...own, store, sessions: { door: `${baseUrl}/impersonate`, ...sessions } }
     },

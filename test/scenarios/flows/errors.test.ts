@@ -1,15 +1,13 @@
 /** Each row of protocol.md §2.4 and §3.2 as it goes over the wire: one request, and the whole response. */
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { publicClient } from '../../../fixtures/clients.ts'
-import { openDatabase } from '../../../fixtures/databases.ts'
 import {
   type Deployment,
   type DeploymentOverrides,
-  startDeployment,
   useDeployment,
   withDeployment,
 } from '../../../fixtures/deployment.ts'
-import { issue, managementToken } from '../../../fixtures/requests.ts'
+import { issue, keptToken, managementToken } from '../../../fixtures/requests.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 import { expectResponse } from './raw-http.ts'
 
@@ -41,97 +39,85 @@ const UNAVAILABLE = '503 Service Unavailable'
 const DOWN = [UNAVAILABLE, 'temporarily_unavailable', 'the service is temporarily unavailable'] as const
 const noTable = ({ database }: Deployment) => database.sequelize.query('DROP TABLE subject_tokens')
 
-describe('the errors of the management API', () => {
-  let deployment: Deployment
-  let bearer: string
-  before(async () => {
-    deployment = await startDeployment({
-      options: { requiredContext: ['ticketId'], isAllowed: ({ userId }) => userId !== 'carol' },
-    })
-    bearer = `Bearer ${await managementToken(deployment)}`
-  })
-  after(() => deployment.close())
+const POST = 'POST /api/subject-tokens'
+const ALLOWED = 'Bearer {allowed}'
+const challenged = (status: string, error: string, description: string, more = ''): Told => [
+  ...([status, error, description] as const),
+  `WWW-Authenticate: Bearer realm="{issuer}", error="${error}", error_description="${description}"${more}`,
+]
 
-  const POST = 'POST /api/subject-tokens'
-  const challenge = (error: string, description: string, more = '') =>
-    `WWW-Authenticate: Bearer realm="${deployment.issuer}", error="${error}", error_description="${description}"${more}`
-  const responds = (title: string, sent: () => string | Promise<string>, told: () => Told) =>
-    it(title, async () => expectResponse(deployment.baseUrl, await sent(), response(told())))
-
-  responds(
-    'no access token is sent',
-    () => request(POST, undefined, VALID),
-    () => [
+/** What is sent, and what is answered. */
+const MANAGING: Readonly<Record<string, readonly [sent: string, told: Told]>> = {
+  'no access token is sent': [
+    request(POST, undefined, VALID),
+    [
       ...(['401 Unauthorized', 'invalid_token', 'an access token is required'] as const),
-      `WWW-Authenticate: Bearer realm="${deployment.issuer}"`,
+      'WWW-Authenticate: Bearer realm="{issuer}"',
     ],
-  )
-  responds(
-    'the access token is not valid',
-    () => request(POST, 'Bearer mF_9.B5f-4.1JqM', VALID),
-    () => {
-      const told = ['invalid_token', 'the access token is invalid'] as const
-      return ['401 Unauthorized', ...told, challenge(...told)]
-    },
-  )
-  responds(
-    'the access token lacks the scope',
-    async () => {
-      const reading = await managementToken(deployment, { scope: 'subject-tokens:read' })
-      return request(POST, `Bearer ${reading}`, VALID)
-    },
-    () => {
-      const description = 'the access token lacks the scope subject-tokens:create'
-      const told = ['insufficient_scope', description] as const
-      return ['403 Forbidden', ...told, challenge(...told, ', scope="subject-tokens:create"')]
-    },
-  )
-  responds(
-    'the policy says no',
-    () => request(POST, bearer, VALID.replace('alice', 'carol')),
-    () => {
-      const told = ['access_denied', 'the request was denied by policy'] as const
-      return ['403 Forbidden', ...told, challenge(...told)]
-    },
-  )
-  const bodies: Readonly<Record<string, readonly [body: string, description: string]>> = {
-    'the body is not JSON': ['{"userId', 'the body must be JSON'],
-    'a field is missing': ['{"context":{"ticketId":"T-1"}}', 'userId is required'],
-  }
-  for (const [title, [body, description]] of Object.entries(bodies))
-    responds(
-      title,
-      () => request(POST, bearer, body),
-      () => [BAD, 'invalid_request', description],
-    )
-  responds(
-    'the media type is not JSON',
-    () => request(POST, bearer, 'userId=alice', FORM_TYPE),
-    () => ['415 Unsupported Media Type', 'invalid_request', 'the body must be application/json'],
-  )
-  responds(
-    'the body is too large',
-    () => request(POST, bearer, VALID.replace('T-1', '1'.repeat(64 * 1024))),
-    () => ['413 Payload Too Large', 'invalid_request', 'the body must not exceed 65536 bytes'],
-  )
-  responds(
-    'the user does not exist',
-    () => request(POST, bearer, VALID.replace('alice', 'mallory')),
-    () => ['404 Not Found', 'not_found', 'user not found'],
-  )
-  responds(
-    'the id is unknown',
-    () => request('DELETE /api/subject-tokens/019a9f3c1b7e7d2c8f5a6b4c3d2e1f00', bearer),
-    () => ['404 Not Found', 'not_found', 'subject token not found'],
-  )
-  responds(
-    'the method is not offered',
-    () => request('PUT /api/subject-tokens', bearer),
-    () => [
+  ],
+  'the access token is not valid': [
+    request(POST, 'Bearer mF_9.B5f-4.1JqM', VALID),
+    challenged('401 Unauthorized', 'invalid_token', 'the access token is invalid'),
+  ],
+  'the access token lacks the scope': [
+    request(POST, 'Bearer {reading}', VALID),
+    challenged(
+      ...(['403 Forbidden', 'insufficient_scope'] as const),
+      'the access token lacks the scope subject-tokens:create',
+      ', scope="subject-tokens:create"',
+    ),
+  ],
+  'the policy says no': [
+    request(POST, ALLOWED, VALID.replace('alice', 'carol')),
+    challenged('403 Forbidden', 'access_denied', 'the request was denied by policy'),
+  ],
+  'the body is not JSON': [
+    request(POST, ALLOWED, '{"userId'),
+    [BAD, 'invalid_request', 'the body must be JSON'],
+  ],
+  'a field is missing': [
+    request(POST, ALLOWED, '{"context":{"ticketId":"T-1"}}'),
+    [BAD, 'invalid_request', 'userId is required'],
+  ],
+  'the media type is not JSON': [
+    request(POST, ALLOWED, 'userId=alice', FORM_TYPE),
+    ['415 Unsupported Media Type', 'invalid_request', 'the body must be application/json'],
+  ],
+  'the body is too large': [
+    request(POST, ALLOWED, VALID.replace('T-1', '1'.repeat(64 * 1024))),
+    ['413 Payload Too Large', 'invalid_request', 'the body must not exceed 65536 bytes'],
+  ],
+  'the user does not exist': [
+    request(POST, ALLOWED, VALID.replace('alice', 'mallory')),
+    ['404 Not Found', 'not_found', 'user not found'],
+  ],
+  'the id is unknown': [
+    request('DELETE /api/subject-tokens/019a9f3c1b7e7d2c8f5a6b4c3d2e1f00', ALLOWED),
+    ['404 Not Found', 'not_found', 'subject token not found'],
+  ],
+  'the method is not offered': [
+    request('PUT /api/subject-tokens', ALLOWED),
+    [
       ...(['405 Method Not Allowed', 'invalid_request', 'method not allowed'] as const),
       'Allow: GET, HEAD, POST, DELETE',
     ],
-  )
+  ],
+}
+
+describe('the errors of the management API', () => {
+  const deployment = useDeployment({
+    options: { requiredContext: ['ticketId'], isAllowed: ({ userId }) => userId !== 'carol' },
+  })
+
+  for (const [title, [sent, told]] of Object.entries(MANAGING))
+    it(title, async () => {
+      const allowed = await keptToken(deployment)
+      const reading = await keptToken(deployment, 'subject-tokens:read')
+      const filled = sent.replace('{allowed}', allowed).replace('{reading}', reading)
+      const expected = response(told).replace('{issuer}', deployment.issuer)
+      await expectResponse(deployment.baseUrl, filled, expected)
+    })
+
   it('storage is down', () =>
     withDeployment({}, async (broken) => {
       const token = `Bearer ${await managementToken(broken)}`
@@ -243,26 +229,21 @@ describe('the errors of the token endpoint', () => {
       ['500 Internal Server Error', 'server_error', 'oops! something went wrong'],
     ],
     'the outcome of the spend is unknown': [
-      {},
+      (_, { sequelize }) => {
+        const consume = () => Promise.reject(new Error('the connection is lost'))
+        return { store: { ...createSubjectTokenStore(sequelize), consume } }
+      },
       [UNAVAILABLE, 'temporarily_unavailable', 'request a new subject token'],
     ],
     'the store fails': [{}, [...DOWN, 'Retry-After: 5']],
   }
   for (const [title, [options, told]] of Object.entries(others))
-    it(title, async () => {
-      const database = await openDatabase('sqlite')
-      const store = createSubjectTokenStore(database.sequelize)
-      const consume = () => Promise.reject(new Error('the connection is lost'))
-      const given = { ...options, store: title.includes('spend') ? { ...store, consume } : store }
-      try {
-        await withDeployment({ database, options: given }, async (own) => {
-          const { subjectToken } = await issue(own)
-          if (title === 'the store fails') await noTable(own)
-          const form = `&client_id=spa${SUBJECT.replace('{subject}', subjectToken)}${RESOURCE}`
-          await expectResponse(own.baseUrl, exchanging(form), response(told))
-        })
-      } finally {
-        await database.close()
-      }
-    })
+    it(title, () =>
+      withDeployment({ options }, async (own) => {
+        const { subjectToken } = await issue(own)
+        if (title === 'the store fails') await noTable(own)
+        const form = `&client_id=spa${SUBJECT.replace('{subject}', subjectToken)}${RESOURCE}`
+        await expectResponse(own.baseUrl, exchanging(form), response(told))
+      }),
+    )
 })
