@@ -3,7 +3,7 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import { QueryTypes } from 'sequelize'
 import { actorJwt, actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
-import { type Database, openDatabase } from '../../../fixtures/databases.ts'
+import type { Database } from '../../../fixtures/databases.ts'
 import { API, type Deployment, OPAQUE_API, withDeployment } from '../../../fixtures/deployment.ts'
 import { onEachKind } from '../../../fixtures/on-database.ts'
 import { exchange, issue, managementToken, postSubjectToken } from '../../../fixtures/requests.ts'
@@ -104,31 +104,28 @@ describe('token exchange: no token', () => {
         expectNone(printed, [...secrets, ...secrets.map(hashOf)], 'stdout or stderr')
       }))
 
-    it('is in an error or a log of a database that fails, nor where parameters are logged', async () => {
-      const database = await openDatabase(kind)
-      try {
-        const logging = database.connect({ logQueryParameters: true })
-        const store = createSubjectTokenStore(logging)
-        await withDeployment({ database, options: { store } }, async (deployment) => {
-          const [one, spent] = [await issue(deployment), await issue(deployment)]
-          await exchange(deployment, { subject_token: spent.subjectToken })
-          await database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
-          const printed = await printedDuring(async () => {
-            const response = await exchange(deployment, { subject_token: one.subjectToken })
-            expect(response.status, response.text).to.equal(503)
-            expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(503)
-          })
-          const tokens = [one, spent].map(({ subjectToken }) => subjectToken)
-          const places = everything([deployment.events, deployment.errors, database.statements, printed])
-          expectNone(places, [...tokens, ...tokens.map(hashOf)], 'something')
-          // The new token of the failed issuance is unknown here: look for its shape, and for its hash.
-          expect(places).not.to.match(/sub_[A-Za-z0-9_-]{65}/)
-          expect(everything([deployment.events, deployment.errors])).not.to.match(/'[A-Za-z0-9_-]{43}'/)
-          await database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
+    it('is in an error or a log of a database that fails, nor where parameters are logged', () => {
+      const options = (_: string, { connect }: Database) => ({
+        store: createSubjectTokenStore(connect({ logQueryParameters: true })),
+      })
+      return withDeployment({ database: kind, options }, async (deployment) => {
+        const { database } = deployment
+        const [one, spent] = [await issue(deployment), await issue(deployment)]
+        await exchange(deployment, { subject_token: spent.subjectToken })
+        await database.sequelize.query('ALTER TABLE subject_tokens RENAME TO elsewhere')
+        const printed = await printedDuring(async () => {
+          const response = await exchange(deployment, { subject_token: one.subjectToken })
+          expect(response.status, response.text).to.equal(503)
+          expect((await postSubjectToken(deployment, { userId: 'alice' })).status).to.equal(503)
         })
-      } finally {
-        await database.close()
-      }
+        const tokens = [one, spent].map(({ subjectToken }) => subjectToken)
+        const places = everything([deployment.events, deployment.errors, database.statements, printed])
+        expectNone(places, [...tokens, ...tokens.map(hashOf)], 'something')
+        // The new token of the failed issuance is unknown here: look for its shape, and for its hash.
+        expect(places).not.to.match(/sub_[A-Za-z0-9_-]{65}/)
+        expect(everything([deployment.events, deployment.errors])).not.to.match(/'[A-Za-z0-9_-]{43}'/)
+        await database.sequelize.query('ALTER TABLE elsewhere RENAME TO subject_tokens')
+      })
     })
   })
 })

@@ -1,7 +1,7 @@
 /** The spend while a connection is lost (docs/protocol.md §3.2): its outcome is unknown, or certainly it did not happen. */
 import { expect } from 'chai'
 import { ConnectionRefusedError, QueryTypes } from 'sequelize'
-import { openDatabase } from '../../../fixtures/databases.ts'
+import type { Database } from '../../../fixtures/databases.ts'
 import { type Deployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { itOn } from '../../../fixtures/on-database.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
@@ -53,37 +53,31 @@ describe('token exchange: the outcome of a spend', () => {
     }),
   )
 
-  itOn('postgres', 'is known when the table stayed locked', async () => {
-    const database = await openDatabase('postgres')
-    const impatient = database.connect({ dialectOptions: { lock_timeout: 100 } })
-    const store = createSubjectTokenStore(impatient)
-    try {
-      await withDeployment({ database, options: { store } }, async (deployment) => {
-        const { subjectToken } = await issue(deployment)
-        await database.sequelize.transaction(async (transaction) => {
-          await database.sequelize.query(HOLD_SPENDS, { transaction })
-          await expectOutage(exchange(deployment, { subject_token: subjectToken }), ...UNSPENT)
-        })
-      })
-    } finally {
-      await database.close()
-    }
-  })
-
-  it('is known when there is no connection to spend it on', async () => {
-    const database = await openDatabase('sqlite')
-    const away = () => Promise.reject(new ConnectionRefusedError(new Error('private')))
-    const getCustomJwtClaims = () => {
-      Object.assign(database.sequelize.connectionManager, { getConnection: away })
-      return {}
-    }
-    try {
-      await withDeployment({ database, options: { getCustomJwtClaims } }, async (deployment) => {
-        const { subjectToken } = await issue(deployment)
+  itOn('postgres', 'is known when the table stayed locked', () => {
+    const options = (_: string, { connect }: Database) => ({
+      store: createSubjectTokenStore(connect({ dialectOptions: { lock_timeout: 100 } })),
+    })
+    return withDeployment({ database: 'postgres', options }, async (deployment) => {
+      const { sequelize } = deployment.database
+      const { subjectToken } = await issue(deployment)
+      await sequelize.transaction(async (transaction) => {
+        await sequelize.query(HOLD_SPENDS, { transaction })
         await expectOutage(exchange(deployment, { subject_token: subjectToken }), ...UNSPENT)
       })
-    } finally {
-      await database.close()
-    }
+    })
+  })
+
+  it('is known when there is no connection to spend it on', () => {
+    const away = () => Promise.reject(new ConnectionRefusedError(new Error('private')))
+    const options = (_: string, { sequelize }: Database) => ({
+      getCustomJwtClaims() {
+        Object.assign(sequelize.connectionManager, { getConnection: away })
+        return {}
+      },
+    })
+    return withDeployment({ options }, async (deployment) => {
+      const { subjectToken } = await issue(deployment)
+      await expectOutage(exchange(deployment, { subject_token: subjectToken }), ...UNSPENT)
+    })
   })
 })
