@@ -5,11 +5,10 @@
 import { expect } from 'chai'
 import { actorJwt, actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { webClient } from '../../../fixtures/clients.ts'
-import { DATABASES } from '../../../fixtures/databases.ts'
-import { type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { type Deployment, OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import type { Parameters } from '../../../fixtures/http.ts'
 import { downstream, ownToken, passOn, viewed } from '../../../fixtures/on-behalf-of.ts'
-import { beforeOn } from '../../../fixtures/on-database.ts'
+import { onEachKind } from '../../../fixtures/on-database.ts'
 import { storeClient } from '../../../fixtures/registration.ts'
 import { exchange, issue, managementToken } from '../../../fixtures/requests.ts'
 
@@ -89,19 +88,17 @@ const COSTS: readonly [title: string, statements: readonly string[], Work][] = [
 
 const verb = (statement: string) => /^Executing \([^)]*\): (\w+)/.exec(statement)?.[1] ?? statement
 
-for (const kind of DATABASES) {
-  describe(`statements on ${kind}`, () => {
-    let deployment: Deployment
+onEachKind((kind) => {
+  describe('statements', () => {
+    const deployment = useDeployment({ ...downstream({ maxDelegationDepth: 3 }), database: kind })
     let token: string
-    beforeOn(kind, async () => {
-      deployment = await startDeployment({ ...downstream({ maxDelegationDepth: 3 }), database: kind })
+    before(async () => {
       token = await managementToken(deployment)
       await storeClient(deployment, webClient({ client_id: 'stored' }))
       // The first use of a connection may cost statements of its own.
       const { subjectToken } = await issue(deployment, {}, token)
       await exchange(deployment, { subject_token: subjectToken })
     })
-    after(() => deployment?.close())
 
     for (const [title, expected, prepare] of COSTS) {
       it(`${title}: ${expected.length}`, async () => {
@@ -112,4 +109,4 @@ for (const kind of DATABASES) {
       })
     }
   })
-}
+})

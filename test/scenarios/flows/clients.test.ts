@@ -14,7 +14,7 @@ import {
   tokenIntrospection,
 } from 'openid-client'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import { issue } from '../../../fixtures/requests.ts'
 import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/index.ts'
 
@@ -39,14 +39,12 @@ describe('flow with oauth4webapi', () => {
   const INSECURE = { [oauth.allowInsecureRequests]: true }
   const spa: oauth.Client = { client_id: 'spa' }
   const web: oauth.Client = { client_id: 'web' }
-  let deployment: Deployment
+  const deployment = useDeployment()
   let server: oauth.AuthorizationServer
   before(async () => {
-    deployment = await startDeployment()
     const issuer = new URL(deployment.issuer)
     server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, INSECURE))
   })
-  after(() => deployment.close())
 
   const subjectToken = async (): Promise<string> => {
     const backend: oauth.Client = { client_id: 'backend' }
@@ -127,7 +125,7 @@ describe('flow with oauth4webapi', () => {
 })
 
 describe('flow with openid-client', () => {
-  let deployment: Deployment
+  const deployment = useDeployment()
   const discover = (id: string, secret?: string): Promise<Configuration> => {
     const authentication = secret ? ClientSecretBasic(secret) : None()
     const execute = [allowInsecureRequests]
@@ -135,10 +133,8 @@ describe('flow with openid-client', () => {
   }
   let spa: Configuration
   before(async () => {
-    deployment = await startDeployment()
     spa = await discover('spa')
   })
-  after(() => deployment.close())
 
   const subjectToken = async (): Promise<string> => {
     const { access_token: token } = await clientCredentialsGrant(

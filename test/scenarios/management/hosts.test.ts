@@ -9,13 +9,13 @@ import Koa from 'koa'
 import mount from 'koa-mount'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 import { machineClient } from '../../../fixtures/clients.ts'
-import { type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import { useDeployment, withDeployment } from '../../../fixtures/deployment.ts'
 import { type HttpResponse, send } from '../../../fixtures/http.ts'
 import { whileListening } from '../../../fixtures/listening.ts'
 import { rawRequest } from '../../../fixtures/raw-request.ts'
 import { managementToken } from '../../../fixtures/requests.ts'
 import { uncalledStore } from '../../../fixtures/uncalled-store.ts'
-import { createImpersonation, type Impersonation } from '../../../src/index.ts'
+import { createImpersonation } from '../../../src/index.ts'
 
 const HOST = 'what the host says'
 /** The rest of the host. */
@@ -71,13 +71,11 @@ const posts = (baseUrl: string, token: string, body = VALID, headers = {}): Prom
   })
 
 describe('management: handler', () => {
-  let deployment: Deployment
+  const deployment = useDeployment()
   let token: string
   before(async () => {
-    deployment = await startDeployment()
     token = await managementToken(deployment)
   })
-  after(() => deployment.close())
   const handler = () => deployment.impersonation.handler()
 
   it('issues, shows, lists and revokes under node:http, with 404 in JSON for all else', () =>
@@ -266,16 +264,9 @@ const METHODS_SENT = METHODS.filter((name) => name !== 'CONNECT')
 const ALLOWED = { '/subject-tokens': 'GET, HEAD, POST, DELETE', '/subject-tokens/x': 'GET, HEAD, DELETE' }
 
 describe('management: paths', () => {
-  let impersonation: Impersonation
-  let deployment: Deployment
-  before(async () => {
-    deployment = await startDeployment()
-    impersonation = deployment.impersonation
-  })
-  after(() => deployment.close())
-
-  const routes = (options?: object) => impersonation.router(options).routes()
-  const handler = (options?: object) => impersonation.handler(options)
+  const deployment = useDeployment()
+  const routes = (options?: object) => deployment.impersonation.router(options).routes()
+  const handler = (options?: object) => deployment.impersonation.handler(options)
   const below = '/internal'
   const atRoot = { prefix: '' }
   const hosts: Readonly<Record<string, readonly [base: string, host: () => RequestListener]>> = {
@@ -366,9 +357,12 @@ describe('management: paths', () => {
     it(`are not below what no request could match: a TypeError of ${method} names the option`, () => {
       for (const [given, text] of refused) {
         const said = text.replace(/^takes/, `${method} takes`)
-        expect(() => impersonation[method](given as object), JSON.stringify(given)).to.throw(TypeError, said)
+        expect(() => deployment.impersonation[method](given as object), JSON.stringify(given)).to.throw(
+          TypeError,
+          said,
+        )
       }
-      expect(() => impersonation[method]({ prefix: undefined })).not.to.throw()
+      expect(() => deployment.impersonation[method]({ prefix: undefined })).not.to.throw()
       const unattached = createImpersonation({ store: uncalledStore })
       expect(() => unattached[method]()).to.throw(TypeError, `call attach(provider) before ${method}()`)
     })

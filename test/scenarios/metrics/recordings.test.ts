@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { type CountingMeter, countingMeter, withMeter } from '../../../fixtures/counting-meter.ts'
-import { type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import { list, revoke, revokeWhere } from '../../../fixtures/management.ts'
 import { BILLING, downstream, ownToken, passedOn, passOn, viewed } from '../../../fixtures/on-behalf-of.ts'
 import { exchange, issue, keptToken } from '../../../fixtures/requests.ts'
@@ -30,23 +30,19 @@ const did = (operation: string, outcome: string): Attributes => ({
 })
 
 describe('recordings', () => {
-  let deployment: Deployment
   let decide: () => boolean | Promise<boolean>
   let claim: () => object
-  before(async () => {
-    deployment = await startDeployment(
-      downstream({
-        onBehalfOf: { hops: 2 },
-        maxDelegationDepth: 10,
-        customClaimsTimeout: 1,
-        isAllowed: () => decide(),
-        getCustomJwtClaims: () => claim() as Record<string, never>,
-      }),
-    )
-    // Fetched before anything is counted.
-    await keptToken(deployment)
-  })
-  after(() => deployment.close())
+  const deployment = useDeployment(
+    downstream({
+      onBehalfOf: { hops: 2 },
+      maxDelegationDepth: 10,
+      customClaimsTimeout: 1,
+      isAllowed: () => decide(),
+      getCustomJwtClaims: () => claim() as Record<string, never>,
+    }),
+  )
+  // Fetched before anything is counted.
+  before(() => keptToken(deployment))
   beforeEach(() => {
     decide = () => true
     claim = () => ({ desk: 'berlin' })

@@ -2,18 +2,14 @@
 import { expect } from 'chai'
 import { type AdapterFactory, errors } from 'oidc-provider'
 import { storedModels } from '../../../fixtures/clients.ts'
-import { type Deployment, startDeployment } from '../../../fixtures/deployment.ts'
+import { useDeployment } from '../../../fixtures/deployment.ts'
 
 describe('replay detection', () => {
-  let deployment: Deployment
   let upsert: () => Promise<void>
-  before(async () => {
-    const { adapter } = storedModels()
-    const answering: AdapterFactory = (model) =>
-      model === 'ReplayDetection' ? { ...adapter(model), upsert: () => upsert() } : adapter(model)
-    deployment = await startDeployment({ configuration: { adapter: answering } })
-  })
-  after(() => deployment.close())
+  const { adapter } = storedModels()
+  const answering: AdapterFactory = (model) =>
+    model === 'ReplayDetection' ? { ...adapter(model), upsert: () => upsert() } : adapter(model)
+  const deployment = useDeployment({ configuration: { adapter: answering } })
 
   const unique = () =>
     deployment.provider.ReplayDetection.unique('client', 'jti', Math.floor(Date.now() / 1000) + 60)
