@@ -1,7 +1,7 @@
-/** How status lists are signed and served: by the keys of the provider, in other hosts, as openapi.json says. */
+/** How status lists are signed, as management tokens are, and served: by the keys of the provider, in other hosts, as openapi.json says. */
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto'
 import { expect } from 'chai'
-import { createRemoteJWKSet, jwtVerify } from 'jose'
+import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import Koa from 'koa'
 import { ExternalSigningKey, type JWK } from 'oidc-provider'
 import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
@@ -9,6 +9,7 @@ import { type Deployment, useDeployment, withDeployment } from '../../../fixture
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { whileListening } from '../../../fixtures/listening.ts'
 import { description } from '../../../fixtures/openapi.ts'
+import { issue, managementToken } from '../../../fixtures/requests.ts'
 import { askList, fetchList } from '../../../fixtures/status-lists.ts'
 import { createSubjectTokenStore } from '../../../src/sequelize/index.ts'
 
@@ -114,21 +115,30 @@ describe('status lists: the keys', () => {
     })
   }
 
+  /** A management token is signed by the same key, and taken. */
+  const expectManaged = async (deployment: Deployment, alg: string) => {
+    const token = await managementToken(deployment)
+    expect(decodeProtectedHeader(token).alg).to.equal(alg)
+    await issue(deployment, {}, token)
+  }
+
   for (const alg of ['ES256', 'ES384', 'RS256', 'EdDSA'] as const)
     it(`sign with ${alg}, the first of them that signs, and are not changed by it`, () => {
       const encryption = { ...signingKey('ES256', 'for-encryption'), use: 'enc', alg: 'ECDH-ES' }
       const first = signingKey(alg, 'first')
-      return withKeys([encryption, first, signingKey('ES256', 'second')], async (_, header) => {
+      return withKeys([encryption, first, signingKey('ES256', 'second')], async (own, header) => {
         expect(await header()).to.deep.equal({ alg, kid: 'first', typ: 'statuslist+jwt' })
+        await expectManaged(own, alg)
         expect(first).not.to.be.frozen
       })
     })
 
   it('are named as the provider names them when they have no name', () => {
-    const { kid: _, alg: __, ...unnamed } = signingKey()
-    return withKeys([unnamed as JWK], async ({ issuer }, header) => {
-      const { keys } = Object(await (await fetch(`${issuer}/jwks`)).json())
+    const { kid: _, use: __, alg: ___, ...unnamed } = signingKey()
+    return withKeys([unnamed as JWK], async (own, header) => {
+      const { keys } = Object(await (await fetch(`${own.issuer}/jwks`)).json())
       expect(await header()).to.include({ kid: keys[0].kid, alg: 'ES256' })
+      await expectManaged(own, 'ES256')
     })
   })
 
