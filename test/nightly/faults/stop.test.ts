@@ -5,17 +5,17 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { machineClient, publicClient } from '../../../fixtures/clients.ts'
+import { withActor } from '../../../fixtures/actor-tokens.ts'
 import { now } from '../../../fixtures/clock.ts'
 import { type Cluster, ISSUER, startCluster } from '../../../fixtures/cluster.ts'
 import { DATABASES, type Database, type DatabaseKind, openDatabase } from '../../../fixtures/databases.ts'
-import { API } from '../../../fixtures/deployment.ts'
-import { credentials, form, type HttpResponse, type Parameters, send } from '../../../fixtures/http.ts'
+import { type Addresses, API } from '../../../fixtures/deployment.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
+import { revokeWhere } from '../../../fixtures/management.ts'
 import { beforeOn } from '../../../fixtures/on-database.ts'
+import { exchange, issue } from '../../../fixtures/requests.ts'
 import { createVerifier, type Verifier } from '../../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../../packages/resource-server/test/issuer.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
 import { LONG } from '../race/race.ts'
 
 const [PROCESSES, VERIFIERS, TOKENS] = LONG ? [8, 4, 9999] : [3, 2, 42]
@@ -63,13 +63,9 @@ for (const kind of KINDS) {
       for (const tokens of [killed, replayed, spared])
         expect(await count(tokens)).to.deep.equal({ accepted: share })
 
-      const [address = ''] = cluster.addresses()
-      const management = await managementToken(address)
-      const stopped = await send(`${address}/api/subject-tokens?actorId=bob`, {
-        method: 'DELETE',
-        headers: { authorization: `Bearer ${management}` },
+      expect((await revokeWhere(serviceOf(cluster, 0), { actorId: 'bob' })).body).to.deep.equal({
+        revoked: share,
       })
-      expect(stopped.body).to.deep.equal({ revoked: share })
       await replay(cluster, replayed)
       await cluster.kill()
       // As APIs in use do, each sees a token now and then.
@@ -88,23 +84,15 @@ for (const kind of KINDS) {
 /** Whatever of the issuer is fetched comes from any of its processes, as behind a load balancer. */
 function toAny(cluster: Cluster): typeof fetch {
   return (input, init) => {
-    const addresses = cluster.addresses()
-    const address = addresses[Math.floor(Math.random() * addresses.length)] ?? ''
-    const { pathname } = new URL(String(input))
-    return fetch(address + pathname, init)
+    const { baseUrl } = serviceOf(cluster, Math.floor(Math.random() * PROCESSES))
+    return fetch(baseUrl + new URL(String(input)).pathname, init)
   }
 }
 
-function postToken(address: string, parameters: Parameters, client = publicClient()): Promise<HttpResponse> {
-  const { headers, body } = credentials(client)
-  return send(`${address}/oidc/token`, { method: 'POST', headers, body: form({ ...body, ...parameters }) })
-}
-
-async function managementToken(address: string): Promise<string> {
-  const scope = 'subject-tokens:create subject-tokens:revoke'
-  const resource = ISSUER.replace(/oidc$/, 'api')
-  const parameters = { grant_type: 'client_credentials', scope, resource }
-  return (await postToken(address, parameters, machineClient())).body.access_token
+/** Any of its processes, by its place among those that are left. */
+function serviceOf(cluster: Cluster, place: number): Addresses {
+  const services = cluster.services()
+  return services[place % services.length] ?? expect.fail('no process is left')
 }
 
 interface Impersonated {
@@ -112,20 +100,11 @@ interface Impersonated {
   readonly accessToken: string
 }
 
-const exchangeOf = (subjectToken: string): Parameters => ({
-  grant_type: TOKEN_EXCHANGE,
-  subject_token: subjectToken,
-  subject_token_type: ACCESS_TOKEN_TYPE,
-  resource: API,
-})
-
 /** Uses each subject token once more, at all processes. */
 async function replay(cluster: Cluster, tokens: readonly Impersonated[]): Promise<void> {
-  const addresses = cluster.addresses()
   await inLanes(tokens.length, async (index) => {
-    const { subjectToken = '' } = tokens[index] ?? {}
-    const { status } = await postToken(addresses[index % addresses.length] ?? '', exchangeOf(subjectToken))
-    expect(status).to.equal(400)
+    const request = { subject_token: tokens[index]?.subjectToken }
+    expect((await exchange(serviceOf(cluster, index), request)).status).to.equal(400)
   })
 }
 
@@ -151,20 +130,12 @@ async function impersonations(cluster: Cluster, sub: string, amount: number): Pr
     iat: now(),
     exp: now() + 600,
   }
-  const actor = await signJwt(claims, { key: cluster.key })
-  const addresses = cluster.addresses()
-  const management = await managementToken(addresses[0] ?? '')
+  const actor = withActor(await signJwt(claims, { key: cluster.key }))
   const tokens: Impersonated[] = []
   await inLanes(amount, async (index) => {
-    const address = addresses[index % addresses.length] ?? ''
-    const issued = await send(`${address}/api/subject-tokens`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${management}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ userId: 'alice' }),
-    })
-    const { subjectToken } = issued.body
-    const acting = { actor_token: actor, actor_token_type: ACCESS_TOKEN_TYPE }
-    const { body, status } = await postToken(address, { ...exchangeOf(subjectToken), ...acting })
+    const service = serviceOf(cluster, index)
+    const { subjectToken } = await issue(service)
+    const { body, status } = await exchange(service, { subject_token: subjectToken, ...actor })
     expect(status).to.equal(200)
     tokens.push({ subjectToken, accessToken: body.access_token })
   })

@@ -1,22 +1,20 @@
 /** Tokens raced by several processes, and what must be true afterwards, whatever happened in between. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import { machineClient } from '../../../fixtures/clients.ts'
-import { type Cluster, ISSUER } from '../../../fixtures/cluster.ts'
-import { API } from '../../../fixtures/deployment.ts'
-import { credentials, form, type HttpResponse, send } from '../../../fixtures/http.ts'
-import { ACCESS_TOKEN_TYPE, TOKEN_EXCHANGE } from '../../../src/base/constants.ts'
+import type { Cluster } from '../../../fixtures/cluster.ts'
+import type { Addresses } from '../../../fixtures/deployment.ts'
+import type { HttpResponse } from '../../../fixtures/http.ts'
+import { exchange, issue, managementToken } from '../../../fixtures/requests.ts'
 
 /** The form of `npm run race`, and of `npm run race -- --minutes 10`: short, again and again. */
 export const LONG = process.env.RACE === 'long'
 export const REPEATED = process.env.RACE === 'short'
 
-export interface RaceOptions {
+/** For a race of its own, and milliseconds for it. */
+export const [TOKENS, TIMEOUT] = LONG ? [2000, 600_000] : [60, 90_000]
+
+interface RaceOptions {
   readonly tokens: number
-  /** Simultaneous exchanges of one token on every process. */
-  readonly width?: number
-  /** Tokens raced at the same time. */
-  readonly lanes?: number
   /** Happens once, when a third of the tokens has been raced. */
   readonly disturbance?: Disturbance
 }
@@ -27,7 +25,7 @@ interface Disturbance {
   mend(): Promise<void>
 }
 
-export interface RaceReport {
+interface RaceReport {
   readonly tokens: number
   readonly requests: number
   /** Tokens whose winner's response was lost with its process or its connection. */
@@ -38,40 +36,68 @@ export interface RaceReport {
   readonly back?: number
 }
 
-export function tell(what: string, report: RaceReport): void {
+function tell(what: string, report: RaceReport): void {
   if (LONG) console.log(`      ${what}`, JSON.stringify(report))
+}
+
+/** Simultaneous exchanges of one token on every process. */
+const WIDTH = 2
+/** Tokens raced at the same time. */
+const LANES = 8
+
+export function itSpendsEach(where: string, cluster: () => Cluster, tokens = TOKENS): void {
+  it('spends every token exactly once', async () => {
+    const report = await race(cluster(), { tokens })
+    tell(where, report)
+    const losers = WIDTH * cluster().services().length - 1
+    expect(report.statuses).to.deep.equal({ 200: tokens, 400: tokens * losers })
+  })
+}
+
+/** Something fails in the middle of a race: some are told that it is an outage, where it is one of the database. */
+export function itSurvives(
+  what: string,
+  cluster: () => Cluster,
+  disturbance: Disturbance,
+  { isOutage }: { readonly isOutage: boolean },
+): void {
+  it(`ends no process, spends none twice, loses none, and resumes by itself: ${what}`, async () => {
+    const report = await race(cluster(), { tokens: TOKENS, disturbance })
+    tell(what, report)
+    if (isOutage) expect(Object.keys(report.statuses)).to.include('503')
+    expect(cluster().ended()).to.equal(0)
+  })
 }
 
 /**
  * Races every token on all processes at once. Then: none was spent twice, and none was lost: each was spent
  * exactly once, or can still be exchanged. A token is only refused as invalid if it is.
  */
-export async function race(cluster: Cluster, options: RaceOptions): Promise<RaceReport> {
-  const { tokens, width = 2, lanes = 8, disturbance } = options
+async function race(cluster: Cluster, { tokens, disturbance }: RaceOptions): Promise<RaceReport> {
   const statuses: Record<string, number> = {}
   let started = 0
   let unanswered = 0
   let resuming: Promise<number> | undefined
-  const managementToken = await firstResponse(cluster, (address) => requestManagementToken(address))
+  const management = await firstResponse(cluster, (service) => managementToken(service))
 
-  const issueSometime = () => firstResponse(cluster, (address) => issue(address, managementToken))
+  const issueSometime = () => firstResponse(cluster, (service) => issue(service, {}, management))
   const lane = async () => {
     while (started < tokens) {
       started += 1
       const strikes = disturbance && started === Math.ceil(tokens / 3)
-      const subjectToken = await issueSometime()
+      const { subjectToken } = await issueSometime()
       if (strikes) await disturbance.strike()
       const responses = await Promise.all(
         cluster
-          .addresses()
-          .flatMap((address) => Array.from({ length: width }, () => attempt(address, subjectToken))),
+          .services()
+          .flatMap((service) => Array.from({ length: WIDTH }, () => attempt(service, subjectToken))),
       )
       if (strikes) resuming = disturbance.mend().then(() => timeUntil(() => issueSometime()))
       for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1
       if (!(await settle(cluster, subjectToken, responses))) unanswered += 1
     }
   }
-  await Promise.all(Array.from({ length: lanes }, lane))
+  await Promise.all(Array.from({ length: LANES }, lane))
   const back = await resuming
   const requests = Object.values(statuses).reduce((sum, count) => sum + count, 0)
   return { tokens, requests, unanswered, statuses, back }
@@ -114,9 +140,9 @@ async function settle(
   return again.status === 200
 }
 
-async function attempt(address: string, subjectToken: string): Promise<Attempt> {
+async function attempt(service: Addresses, subjectToken: string): Promise<Attempt> {
   try {
-    const { status, text } = await exchange(address, subjectToken)
+    const { status, text } = await exchange(service, { subject_token: subjectToken })
     return { status: String(status), text }
   } catch {
     return { status: 'lost', text: '' }
@@ -124,8 +150,8 @@ async function attempt(address: string, subjectToken: string): Promise<Attempt> 
 }
 
 async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise<HttpResponse> {
-  return firstResponse(cluster, async (address) => {
-    const response = await exchange(address, subjectToken)
+  return firstResponse(cluster, async (service) => {
+    const response = await exchange(service, { subject_token: subjectToken })
     return response.status < 500 ? response : undefined
   })
 }
@@ -133,46 +159,15 @@ async function exchangeSometime(cluster: Cluster, subjectToken: string): Promise
 /** Calls the processes in turn until one responds: the service resumes by itself. */
 async function firstResponse<Value>(
   cluster: Cluster,
-  ask: (address: string) => Promise<Value | undefined>,
+  ask: (service: Addresses) => Promise<Value | undefined>,
 ): Promise<Value> {
   const givenUp = Date.now() + 60_000
   for (let turn = 0; Date.now() < givenUp; turn += 1) {
-    const addresses = cluster.addresses()
-    const address = addresses[turn % addresses.length]
-    const value = address && (await ask(address).catch(() => undefined))
+    const services = cluster.services()
+    const service = services[turn % services.length]
+    const value = service && (await ask(service).catch(() => undefined))
     if (value) return value
     await sleep(20)
   }
   throw new Error('the service did not resume')
-}
-
-async function requestManagementToken(address: string): Promise<string | undefined> {
-  const { headers } = credentials(machineClient())
-  const body = form({
-    grant_type: 'client_credentials',
-    resource: ISSUER.replace('/oidc', '/api'),
-    scope: 'subject-tokens:create',
-  })
-  const response = await send(`${address}/oidc/token`, { method: 'POST', headers, body })
-  return response.body?.access_token
-}
-
-async function issue(address: string, managementToken: string): Promise<string | undefined> {
-  const response = await send(`${address}/api/subject-tokens`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${managementToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ userId: 'alice' }),
-  })
-  return response.body?.subjectToken
-}
-
-function exchange(address: string, subjectToken: string): Promise<HttpResponse> {
-  const body = form({
-    grant_type: TOKEN_EXCHANGE,
-    client_id: 'spa',
-    subject_token: subjectToken,
-    subject_token_type: ACCESS_TOKEN_TYPE,
-    resource: API,
-  })
-  return send(`${address}/oidc/token`, { method: 'POST', body })
 }

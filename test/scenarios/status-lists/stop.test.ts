@@ -4,10 +4,15 @@ import type Koa from 'koa'
 import mount from 'koa-mount'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { stopClock } from '../../../fixtures/clock.ts'
-import { DATABASES } from '../../../fixtures/databases.ts'
-import { API, type Deployment, startDeployment, withDeployment } from '../../../fixtures/deployment.ts'
+import {
+  API,
+  type Deployment,
+  startDeployment,
+  useDeployment,
+  withDeployment,
+} from '../../../fixtures/deployment.ts'
 import { revoke, revokeWhere } from '../../../fixtures/management.ts'
-import { beforeOn } from '../../../fixtures/on-database.ts'
+import { onEachKind } from '../../../fixtures/on-database.ts'
 import { type Impersonation, impersonate, statusOf, stoppedIndexes } from '../../../fixtures/status-lists.ts'
 import { createVerifier, type VerifierOptions } from '../../../packages/resource-server/src/index.ts'
 import { withBearer } from '../../../packages/resource-server/test/issuer.ts'
@@ -32,13 +37,9 @@ const indexesOf = (tokens: readonly Impersonation[]) =>
   tokens.map(({ accessToken }) => statusOf(accessToken).idx)
 const STOPPED = 'Unauthorized: stopped'
 
-for (const kind of DATABASES)
-  describe(`a stop on ${kind}`, () => {
-    let deployment: Deployment
-    beforeOn(kind, async () => {
-      deployment = await startDeployment({ database: kind, options: { statusList: { ttl: TTL } } })
-    })
-    after(() => deployment?.close())
+onEachKind((kind) => {
+  describe('a stop', () => {
+    const deployment = useDeployment({ database: kind, options: { statusList: { ttl: TTL } } })
 
     it('reaches other processes within a second, the API within ttl + 2 s, and those that start after a purge', async () => {
       const clock = stopClock()
@@ -79,6 +80,7 @@ for (const kind of DATABASES)
       clock.restore()
     })
   })
+})
 
 describe('status lists of two issuers, {base} and {base}/oidc, that share their keys', () => {
   let below: Deployment
@@ -101,8 +103,7 @@ describe('status lists of two issuers, {base} and {base}/oidc, that share their 
     const root = await startDeployment({ issuer: below.baseUrl, options })
     started.push(root)
     atRoot = mount(root.provider)
-    // For the management resource, which follows from the issuer.
-    return { ...root, baseUrl: below.baseUrl }
+    return root
   }
   const twoOf = async (deployment: Deployment) =>
     [await impersonate(deployment), await impersonate(deployment)] as const
