@@ -7,7 +7,7 @@ import { expect } from 'chai'
 const MOCHA = path.resolve('node_modules/mocha/bin/mocha.js')
 /** Between them they choose databases in every way that there is. */
 const FILES = [
-  'test/parts/ready.test.ts',
+  'test/storage/rows.test.ts',
   'test/scenarios/on-behalf-of/flow.test.ts',
   'packages/check/test/ends.test.ts',
   'test/programs/cli/rights.test.ts',

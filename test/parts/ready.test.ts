@@ -1,11 +1,10 @@
 /** What `impersonation.ready()` says to a readiness probe, and how long it waits for a store. */
 import { mock } from 'node:test'
 import { expect } from 'chai'
-import { DATABASES } from '../../fixtures/databases.ts'
 import { withDeployment } from '../../fixtures/deployment.ts'
 import { useDatabase } from '../../fixtures/on-database.ts'
 import { uncalledStore } from '../../fixtures/uncalled-store.ts'
-import { createSubjectTokenStore, migrate } from '../../src/sequelize/index.ts'
+import { createSubjectTokenStore } from '../../src/sequelize/index.ts'
 import { type SubjectTokenStore, storeReady } from '../../src/tokens/store.ts'
 
 const reasonOf = (asking: Promise<void>): Promise<unknown> =>
@@ -13,26 +12,6 @@ const reasonOf = (asking: Promise<void>): Promise<unknown> =>
     () => 'ready',
     (error: unknown) => (error instanceof Error ? error.message : error),
   )
-
-for (const kind of DATABASES) {
-  describe(`ready, on ${kind}`, () => {
-    const database = useDatabase(kind, { each: true, migrated: false })
-
-    it('names the command while there are no tables, and takes those of a later version: steps only add', () =>
-      withDeployment({ database }, async ({ impersonation }) => {
-        const ask = () => reasonOf(impersonation.ready())
-        const { sequelize } = database
-        expect(await ask()).to.include('run `oidc-impersonation migrate`')
-        await migrate(sequelize)
-        expect(await ask()).to.equal('ready')
-        await sequelize.query(
-          `INSERT INTO impersonation_steps VALUES ('900-later', 'of a later version', 'may run', 0)`,
-        )
-        await sequelize.query('ALTER TABLE subject_tokens ADD COLUMN later BIGINT')
-        expect(await ask()).to.equal('ready')
-      }))
-  })
-}
 
 describe('ready', () => {
   const database = useDatabase('sqlite')

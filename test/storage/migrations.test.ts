@@ -131,6 +131,7 @@ onEachKind((kind) => {
           `INSERT INTO impersonation_steps (name, fingerprint, older, finished_at)
             VALUES ('${name}', 'x', 'may run', 1)`,
         )
+      await database.sequelize.query('ALTER TABLE subject_tokens ADD COLUMN later BIGINT')
       database.statements.length = 0
       await migrate(database.sequelize)
       expect(database.statements.at(-1)).to.equal(
@@ -192,17 +193,19 @@ onEachKind((kind) => {
       expect(await done()).to.deep.equal(ALL)
     })
 
-    it('are asked for by name at the first request without tables, or without a column', async () => {
+    it('are asked for by name at the first request and by a probe without tables, and without a column', async () => {
       const store = createSubjectTokenStore(database.sequelize)
-      const failing = async () => {
-        const error: unknown = await store.find('https://id.example.com', NONE).catch((thrown) => thrown)
+      const find = () => store.find('https://id.example.com', NONE)
+      const expectFailing = async (call: Promise<unknown> | undefined) => {
+        const error: unknown = await call?.catch((thrown) => thrown)
         expect(error).to.be.an('error').with.property('message').that.includes('oidc-impersonation migrate')
         expect(error).to.have.property('forOperators').that.includes('oidc-impersonation migrate')
       }
-      await failing()
+      await expectFailing(find())
+      await expectFailing(store.ready?.())
       await migrate(database.sequelize)
       await database.sequelize.query('ALTER TABLE subject_token_uses RENAME COLUMN scope TO renamed')
-      await failing()
+      await expectFailing(find())
     })
   })
 })
