@@ -1,10 +1,18 @@
 /** Whatever comes, signed or not: a caller, a refusal or an outage, and never an error that no API can send. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import type { Verifier } from '../src/index.ts'
-import { AUDIENCE, claimsOf, INTROSPECTION, LIST, respond, respondJson, signAnything } from './issuer.ts'
+import {
+  AUDIENCE,
+  claimsOf,
+  INTROSPECTION,
+  LIST,
+  respond,
+  respondJson,
+  signAnything,
+  withBearer,
+} from './issuer.ts'
 import { refusalOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const RUNS = { numRuns: 300 }
 /** A JSON value, and the members that matter more often than chance would have them. */
@@ -15,13 +23,7 @@ const claims = fc.dictionary(
 )
 
 describe('resource server: anything', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
-  before(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier({ introspection: { clientId: 'api', clientSecret: 'secret' } })
-  })
-  after(() => issuer.close())
+  const { issuer, verify } = useIssuer({ introspection: { clientId: 'api', clientSecret: 'secret' } })
 
   /** The status that an API would send. */
   const statusOf = (headers: Record<string, string>): Promise<number> =>
@@ -107,8 +109,7 @@ describe('resource server: anything', () => {
         )
         const own = issuer.verifier()
         const token = await issuer.tokenWithStatus(0, { iat, exp: iat + 60 })
-        const headers = { authorization: `Bearer ${token}` }
-        expect((await refusalOf(own({ method: 'GET', url: '/', headers }))).status).to.be.oneOf([401, 503])
+        expect((await refusalOf(own(withBearer(token)))).status).to.be.oneOf([401, 503])
       }),
       { numRuns: 100 },
     )

@@ -1,16 +1,9 @@
 /** Who calls, for whom, and through what (RFC 8693 §4.1). */
 import { expect } from 'chai'
-import { assertInPerson, type Verifier } from '../src/index.ts'
-import {
-  type Changes,
-  claimsOf,
-  INTROSPECTION,
-  signAnything,
-  startIssuer,
-  type TestIssuer,
-  withBearer,
-} from './issuer.ts'
+import { assertInPerson } from '../src/index.ts'
+import { type Changes, claimsOf, INTROSPECTION, signAnything, withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 /** The `act` of these, newest first. The names of APIs end with their kind. */
 const actOf = ([sub, ...earlier]: readonly string[]): object | undefined =>
@@ -20,14 +13,8 @@ const isApi = (name: string) => name.endsWith('-api')
 const KINDS = ['JWT', 'opaque token'] as const
 
 describe('resource server: the caller', () => {
-  let issuer: TestIssuer
-  let verify: Verifier
-  before(async () => {
-    issuer = await startIssuer()
-    verify = issuer.verifier({ introspection: { clientId: 'api', clientSecret: 'secret' } })
-    await issuer.publish()
-  })
-  after(() => issuer.close())
+  const { issuer, verify } = useIssuer({ introspection: { clientId: 'api', clientSecret: 'secret' } })
+  before(() => issuer.publish())
 
   /** The caller by a token that says so itself, or of which introspection says so. */
   const callerOf = async (claims: Changes, kind: (typeof KINDS)[number] = 'JWT') => {

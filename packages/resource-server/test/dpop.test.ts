@@ -4,10 +4,10 @@ import { expect } from 'chai'
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
 import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
 import { unique } from '../../../fixtures/unique.ts'
-import type { ApiRequest, NodeRequest, Verifier } from '../src/index.ts'
+import type { ApiRequest, NodeRequest } from '../src/index.ts'
 import { AUDIENCE, type Changes, forged, NOW } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const URL_OF_ORDERS = `${AUDIENCE}/orders`
 
@@ -19,17 +19,13 @@ interface Keys {
 const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
 
 describe('resource server: DPoP', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
+  const { issuer, verify } = useIssuer()
   let key: DpopKey
   let token: string
   before(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier()
     key = await dpopKey()
     token = await issuer.token({ cnf: { jkt: key.thumbprint } })
   })
-  after(() => issuer.close())
 
   const proofFor = (changes: Changes = {}, by = key) =>
     by.proof({ tokenEndpoint: URL_OF_ORDERS }, { htm: 'GET', ath: hashOf(token), ...changes })

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { importJWK } from 'jose'
 import { SIGNING_KEY } from '../../../fixtures/keys.ts'
-import type { StatusListReport, Verifier } from '../src/index.ts'
+import type { StatusListReport } from '../src/index.ts'
 import { resolveOptions } from '../src/options.ts'
 import { statusLists } from '../src/status-lists.ts'
 import {
@@ -13,31 +13,29 @@ import {
   LIST,
   listOf,
   NOW,
+  publicPart,
   respond,
   respondJson,
   signList,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable, outcomeOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer, tellStories } from './stopped-issuer.ts'
+import { tellStories, useIssuer } from './stopped-issuer.ts'
 
 describe('resource server: freshness of status lists', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
   let reports: StatusListReport[]
   let open: ServerResponse[]
+  const onStatusList = (report: StatusListReport) => void reports.push(report)
+  const { issuer, verify } = useIssuer({ each: true, onStatusList })
   beforeEach(async () => {
-    issuer = await startStoppedIssuer()
     reports = []
-    verify = issuer.verifier({ onStatusList: (report) => void reports.push(report) })
     await issuer.publish()
   })
-  afterEach(() => issuer.close())
 
   const fetched = (path = LIST) => issuer.timesAsked(path)
-  const seen = async (idx = 0) => {
-    const token = await issuer.tokenWithStatus(idx, { exp: NOW + 86_400 })
-    return outcomeOf(verify(withBearer(token)))
+  const seen = async (by = verify) => {
+    const token = await issuer.tokenWithStatus(0, { exp: NOW + 86_400 })
+    return outcomeOf(by(withBearer(token)))
   }
   const fails = () => issuer.routes.set(LIST, (_, response) => respond(response, '', { status: 500 }))
   /** Leaves requests for the list without response, and collects them. */
@@ -199,11 +197,11 @@ describe('resource server: freshness of status lists', () => {
     'never settles': () => new Promise<void>(() => {}),
   }))
     it(`is what it is if the function that is told of it ${title}`, async () => {
-      verify = issuer.verifier({ onStatusList })
-      expect(await seen()).to.equal('valid')
+      const telling = issuer.verifier({ onStatusList })
+      expect(await seen(telling)).to.equal('valid')
       fails()
       issuer.clock.tick(3600)
-      expect(await seen()).to.equal(DOWN)
+      expect(await seen(telling)).to.equal(DOWN)
     })
 
   it('fetches one list once, though none of those who ask has it yet', async () => {
@@ -229,16 +227,16 @@ describe('resource server: freshness of status lists', () => {
   })
 
   it('gives up in time what it renews in the background, whatever the option timeout says', async () => {
-    verify = issuer.verifier({ timeout: 60 })
+    const patient = issuer.verifier({ timeout: 60 })
     await issuer.publish([], { ttl: 2 })
-    await seen()
+    await seen(patient)
     issuer.clock.tick(1)
     let closed = false
     issuer.routes.set(LIST, (_, response) => void response.on('close', () => (closed = true)))
-    expect(await seen()).to.equal('valid')
+    expect(await seen(patient)).to.equal('valid')
     await until(() => closed)
     issuer.clock.tick(1)
-    expect(await seen()).to.equal('valid')
+    expect(await seen(patient)).to.equal('valid')
   })
 
   /** What looks tokens up in lists that come from `send`. */
@@ -347,7 +345,7 @@ describe('resource server: freshness of status lists', () => {
         })
         // The one that looks is answered when all others have been.
         await until(() => open.length === 1 && refusals.length === 19)
-        respondJson(open[0] as ServerResponse, { keys: issuer.keys })
+        respondJson(open[0] as ServerResponse, { keys: [publicPart(SIGNING_KEY)] })
         await Promise.all(attempts)
         expect(refusals).to.deep.equal([...Array(19).fill('keys: under way'), 'Unauthorized'])
         expect(issuer.timesAsked(JWKS)).to.equal(2)

@@ -2,7 +2,6 @@
 import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import { dpopKey } from '../../../fixtures/dpop.ts'
-import type { Verifier } from '../src/index.ts'
 import {
   AUDIENCE,
   type Changes,
@@ -14,18 +13,12 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, outcomeOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const introspection = { clientId: 'orders api', clientSecret: 'a:b+c/ü' }
 
 describe('resource server: opaque tokens', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
-  before(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier({ introspection })
-  })
-  after(() => issuer.close())
+  const { issuer, verify } = useIssuer({ introspection })
   beforeEach(() => {
     issuer.asked.length = 0
     issuer.introspects()

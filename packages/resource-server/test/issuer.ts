@@ -12,7 +12,7 @@ import { unique } from '../../../fixtures/unique.ts'
 import { createVerifier, type Verifier, type VerifierOptions } from '../src/index.ts'
 
 export const AUDIENCE = 'https://api.example.com'
-/** Where tests stop the clock that compare times, in seconds. */
+/** Where tests stop the clock, in seconds. */
 export const NOW = 1_900_000_000
 export const OTHER_KEY = signingKey('ES256', 'another-key')
 
@@ -31,8 +31,8 @@ export interface TestIssuer {
   /** The paths that were asked for, oldest first. */
   readonly asked: string[]
   timesAsked(path: string): number
-  /** The public keys it publishes. */
-  keys: JWK[]
+  /** Publishes these keys, and no others. In the beginning it is the one that it signs with. */
+  publishKeys(...keys: JWK[]): void
   /** What it responds at a path, in place of what it would. */
   readonly routes: Map<string, Route>
   /** The status lists, by number. */
@@ -60,6 +60,7 @@ export async function startIssuer(): Promise<TestIssuer> {
   const asked: string[] = []
   const routes = new Map<string, Route>()
   const lists = new Map<number, string>()
+  let keys = [publicPart(SIGNING_KEY)]
   const server = createServer((request, response) => {
     const path = request.url ?? ''
     asked.push(path)
@@ -80,7 +81,7 @@ export async function startIssuer(): Promise<TestIssuer> {
           introspection_endpoint: `${issuer}/token/introspection`,
         })
     }
-    if (path === JWKS) return (_, response) => respondJson(response, { keys: own.keys })
+    if (path === JWKS) return (_, response) => respondJson(response, { keys })
     const list = lists.get(Number(/^\/api\/status-lists\/(\d+)$/.exec(path)?.[1]))
     return list === undefined ? undefined : (_, response) => respond(response, list)
   }
@@ -90,7 +91,9 @@ export async function startIssuer(): Promise<TestIssuer> {
     base,
     asked,
     timesAsked: (path) => asked.filter((one) => one === path).length,
-    keys: [publicPart(SIGNING_KEY)],
+    publishKeys(...all) {
+      keys = all.map(publicPart)
+    },
     routes,
     lists,
     verifier: (options) => createVerifier({ issuer, audience: AUDIENCE, ...options }),

@@ -3,7 +3,6 @@ import { createPublicKey } from 'node:crypto'
 import { expect } from 'chai'
 import { errors } from 'jose'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
-import type { Verifier } from '../src/index.ts'
 import { reasonOf } from '../src/jwt.ts'
 import {
   AUDIENCE,
@@ -18,19 +17,13 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, outcomeOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('resource server: JWT', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
-  before(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier()
-  })
-  afterEach(() => void Object.assign(issuer, { keys: [publicPart(SIGNING_KEY)] }))
-  after(() => issuer.close())
+  const { issuer, verify } = useIssuer()
+  afterEach(() => issuer.publishKeys(SIGNING_KEY))
 
   it('shows whose token it is', async () => {
     const token = await issuer.token({ jti: 'a-token', tenant: 'acme' })
@@ -182,7 +175,7 @@ describe('resource server: JWT', () => {
       kid: 'shared',
     } as never
     const asked = issuer.asked.length
-    issuer.keys = [publicPart(SIGNING_KEY), oct]
+    issuer.publishKeys(SIGNING_KEY, oct)
     await expectInvalidToken(issuer.verifier()(withBearer(await issuer.token({}, { key: oct }))))
     expect(issuer.asked.length).to.equal(asked)
   })
@@ -258,7 +251,7 @@ describe('resource server: JWT', () => {
   })
 
   it('chooses among several keys by kid, and refuses a token that leaves the choice open', async () => {
-    issuer.keys = [publicPart(OTHER_KEY), publicPart(SIGNING_KEY)]
+    issuer.publishKeys(OTHER_KEY, SIGNING_KEY)
     const asked = issuer.timesAsked(JWKS)
     const verifier = issuer.verifier()
     for (const key of [SIGNING_KEY, OTHER_KEY])
@@ -271,7 +264,7 @@ describe('resource server: JWT', () => {
   for (const alg of ['RS256', 'ES384', 'EdDSA'] as const) {
     it(`accepts ${alg}`, async () => {
       const key = signingKey(alg)
-      issuer.keys = [publicPart(key)]
+      issuer.publishKeys(key)
       expect(await issuer.verifier()(withBearer(await issuer.token({}, { key })))).to.include({
         user: 'alice',
       })

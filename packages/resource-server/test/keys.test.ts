@@ -1,30 +1,22 @@
 /** Metadata and keys of the issuer: found once, kept, renewed, and never taken from a token. */
 import { expect } from 'chai'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
-import type { Verifier } from '../src/index.ts'
 import {
   type Changes,
   forged,
   JWKS,
   METADATA,
   OTHER_KEY,
-  publicPart,
   respond,
   respondJson,
   startIssuer,
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer, tellStories } from './stopped-issuer.ts'
+import { tellStories, useIssuer } from './stopped-issuer.ts'
 
 describe('resource server: keys', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
-  beforeEach(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier()
-  })
-  afterEach(() => issuer.close())
+  const { issuer, verify } = useIssuer({ each: true })
 
   const accepted = async (changes: Changes = {}, key = SIGNING_KEY) =>
     expect(await verify(withBearer(await issuer.token(changes, { key })))).to.include({ user: 'alice' })
@@ -65,7 +57,7 @@ describe('resource server: keys', () => {
     it('is known with the first token that it signs', async () => {
       await accepted()
       issuer.clock.tick(5)
-      issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
+      issuer.publishKeys(SIGNING_KEY, OTHER_KEY)
       await accepted({}, OTHER_KEY)
       expect(issuer.timesAsked(JWKS)).to.equal(2)
       expect(issuer.timesAsked(METADATA)).to.equal(1)
@@ -111,7 +103,7 @@ describe('resource server: keys', () => {
 
   const passes = (seconds: number) => () => issuer.clock.tick(seconds)
   const valid = () => accepted()
-  const isWithdrawn = () => void Object.assign(issuer, { keys: [publicPart(OTHER_KEY)] })
+  const isWithdrawn = () => issuer.publishKeys(OTHER_KEY)
   const unknownKey = async () =>
     expectInvalidToken(verify(withBearer(await issuer.token())), 'NO_MATCHING_KEY')
   const unavailable = async () =>
@@ -144,7 +136,7 @@ describe('resource server: keys', () => {
 
   it('has a key of its own for each verifier', async () => {
     const other = await startIssuer()
-    other.keys = [publicPart(signingKey())]
+    other.publishKeys(signingKey())
     await accepted()
     await expectInvalidToken(
       other.verifier()(withBearer(await other.token())),

@@ -17,7 +17,7 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectUnavailable } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 type Break = (response: ServerResponse, issuer: TestIssuer) => unknown
 
@@ -106,14 +106,12 @@ const RESPONSES: readonly (readonly [
 ]
 
 describe('resource server: an outage', () => {
-  let issuer: StoppedIssuer
   const introspection = { clientId: 'api', clientSecret: 'secret' }
+  const { issuer, verify } = useIssuer({ each: true, introspection })
   beforeEach(async () => {
-    issuer = await startStoppedIssuer()
     await issuer.publish()
     recovers()
   })
-  afterEach(() => issuer.close())
 
   const recovers = () => {
     issuer.routes.clear()
@@ -126,7 +124,6 @@ describe('resource server: an outage', () => {
   for (const [title, paths, broken, reason] of RESPONSES)
     for (const path of paths)
       it(`by ${title} at ${path}`, async () => {
-        const verify = issuer.verifier({ introspection })
         issuer.routes.set(path, (_, response) => void broken(response, issuer))
         await expectUnavailable(verify(await requestFor(path)), `^(${ASKED[path]}|discovery): .*${reason}`)
         expect(issuer.asked).not.to.include('/elsewhere')

@@ -10,8 +10,9 @@ import { BILLING, downstream, ownToken, passedOn, viewed } from '../../../fixtur
 import { rawRequest } from '../../../fixtures/raw-request.ts'
 import { exchange, issue } from '../../../fixtures/requests.ts'
 import { createVerifier, type Effect, Forbidden, type NodeRequest, type Verifier } from '../src/index.ts'
-import { claimsOf, INTROSPECTION, respondJson, startIssuer, type TestIssuer, withBearer } from './issuer.ts'
+import { respondJson, withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const { client_id: clientId, client_secret: clientSecret = '' } = introspectingClient()
 const READ_ONLY = { readOnly: true }
@@ -161,13 +162,7 @@ describe('resource server: read-only tokens', () => {
   })
 
   describe('of any issuer', () => {
-    let issuer: TestIssuer
-    let verify: Verifier
-    before(async () => {
-      issuer = await startIssuer()
-      verify = issuer.verifier({ introspection: { clientId: 'api', clientSecret: 'secret' } })
-    })
-    after(() => issuer.close())
+    const { issuer, verify } = useIssuer({ introspection: { clientId: 'api', clientSecret: 'secret' } })
 
     const values: [title: string, value: unknown, readOnly: boolean][] = [
       ['absent', undefined, false],
@@ -182,10 +177,7 @@ describe('resource server: read-only tokens', () => {
     ]
     for (const [title, value, readOnly] of values) {
       it(`are known by read_only, which is ${title}`, async () => {
-        issuer.routes.set(INTROSPECTION, (_, response) => {
-          const { jti: __, ...claims } = claimsOf(issuer.issuer)
-          respondJson(response, { ...claims, active: true, token_type: 'Bearer', read_only: value })
-        })
+        issuer.introspects({ read_only: value })
         for (const token of [await issuer.token({ read_only: value }), 'opaque']) {
           expect((await verify(withBearer(token))).readOnly).to.equal(readOnly)
           const written = verify(withBearer(token, { method: 'POST' }))

@@ -1,23 +1,20 @@
 /** What a request presents, in every shape that a server hands it over, and what the API sends when it is nothing. */
 import { expect } from 'chai'
 import { Refused } from '../src/errors.ts'
-import { type ApiRequest, ProviderUnavailable, type Verifier } from '../src/index.ts'
+import { type ApiRequest, ProviderUnavailable } from '../src/index.ts'
 import { readPresented } from '../src/request.ts'
-import { AUDIENCE, startIssuer, type TestIssuer, withBearer } from './issuer.ts'
+import { AUDIENCE, withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const ALGS = 'ES256 ES384 ES512 EdDSA Ed25519 RS256 RS384 RS512 PS256 PS384 PS512'
 
 describe('resource server: the request', () => {
-  let issuer: TestIssuer
-  let verify: Verifier
+  const { issuer, verify } = useIssuer()
   let token: string
   before(async () => {
-    issuer = await startIssuer()
-    verify = issuer.verifier()
     token = await issuer.token()
   })
-  after(() => issuer.close())
 
   const webRequest = (authorization?: string): Request =>
     new Request(`${AUDIENCE}/orders`, authorization === undefined ? {} : { headers: { authorization } })

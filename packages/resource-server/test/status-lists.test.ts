@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { dpopKey } from '../../../fixtures/dpop.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
-import type { Verifier, VerifierOptions } from '../src/index.ts'
+import type { VerifierOptions } from '../src/index.ts'
 import {
   AUDIENCE,
   type Changes,
@@ -23,18 +23,12 @@ import {
   withBearer,
 } from './issuer.ts'
 import { expectInvalidToken, expectUnavailable, outcomeOf, refusalOf } from './refusals.ts'
-import { type StoppedIssuer, startStoppedIssuer } from './stopped-issuer.ts'
+import { useIssuer } from './stopped-issuer.ts'
 
 const lstOf = (bytes: Buffer) => deflateSync(bytes).toString('base64url')
 
 describe('resource server: status lists', () => {
-  let issuer: StoppedIssuer
-  let verify: Verifier
-  beforeEach(async () => {
-    issuer = await startStoppedIssuer()
-    verify = issuer.verifier()
-  })
-  afterEach(() => issuer.close())
+  const { issuer, verify } = useIssuer({ each: true })
 
   const statusOf = async (idx: number, list: Changes) => {
     await issuer.publish([], { status_list: list })
@@ -300,7 +294,7 @@ describe('resource server: status lists', () => {
   it('looks for a new key that signed a list', async () => {
     await verify(withBearer(await issuer.token()))
     issuer.clock.tick(5)
-    issuer.keys = [publicPart(SIGNING_KEY), publicPart(OTHER_KEY)]
+    issuer.publishKeys(SIGNING_KEY, OTHER_KEY)
     await issuer.publish([], {}, { key: OTHER_KEY })
     expect(await verify(withBearer(await issuer.tokenWithStatus(0)))).to.include({ impersonated: true })
     expect(issuer.timesAsked(JWKS)).to.equal(2)
@@ -362,7 +356,9 @@ describe('resource server: status lists', () => {
         fetched.push(String(url))
         if (String(url).endsWith('openid-configuration'))
           return Response.json({ issuer: own, jwks_uri: `${issuer.issuer}/jwks` })
-        return String(url).endsWith('/jwks') ? Response.json({ keys: issuer.keys }) : new Response('junk')
+        return String(url).endsWith('/jwks')
+          ? Response.json({ keys: [publicPart(SIGNING_KEY)] })
+          : new Response('junk')
       }
       const token = await issuer.token({ iss: own, status: { status_list: { idx: 0, uri } } })
       await expectUnavailable(

@@ -1,28 +1,41 @@
 /** The issuer of a suite in which time stands still until a test moves it, and stories that move it. */
 import { type StoppedClock, stopClock } from '../../../fixtures/clock.ts'
+import type { Verifier, VerifierOptions } from '../src/index.ts'
 import { NOW, startIssuer, type TestIssuer } from './issuer.ts'
 
-export interface StoppedIssuer extends TestIssuer {
+interface StoppedIssuer extends TestIssuer {
   readonly clock: StoppedClock
   /** Lets what runs in the background finish: the next request to the issuer comes after it. */
   settled(): Promise<void>
 }
 
-/** Stops the clock at `NOW`. Its `close` lets time run again. */
-export async function startStoppedIssuer(): Promise<StoppedIssuer> {
-  const clock = stopClock(NOW * 1000)
-  const issuer = await startIssuer()
-  const { close } = issuer
-  return Object.assign(issuer, {
-    clock,
-    async settled() {
+interface Used extends Partial<VerifierOptions> {
+  /** Anew for each test. By default there is one for the suite. */
+  readonly each?: true
+}
+
+/**
+ * An issuer and a verifier of its tokens: filled in before the tests of the suite, at `NOW`, and closed after them. Hooks that
+ * are declared later find it open.
+ */
+export function useIssuer({ each, ...options }: Used = {}): { issuer: StoppedIssuer; verify: Verifier } {
+  const issuer = {} as StoppedIssuer
+  let verifier: Verifier
+  const start = each ? beforeEach : before
+  start(async () => {
+    const clock = stopClock(NOW * 1000)
+    const settled = async () => {
       for (let turn = 0; turn < 5; turn += 1) await fetch(`${issuer.issuer}/settled`)
-    },
-    async close() {
-      await close()
-      clock.restore()
-    },
+    }
+    Object.assign(issuer, { clock, settled, ...(await startIssuer()) })
+    verifier = issuer.verifier(options)
   })
+  const end = each ? afterEach : after
+  end(async () => {
+    await issuer.close()
+    issuer.clock.restore()
+  })
+  return { issuer, verify: (...given) => verifier(...given) }
 }
 
 export type Step = () => unknown

@@ -7,13 +7,12 @@ import { shop as registered } from '../../../example/clients.ts'
 import { shopApplication } from '../../../example/shop/application.ts'
 import { now, whileStopped } from '../../../fixtures/clock.ts'
 import { signJwt } from '../../../fixtures/jwts.ts'
-import { signingKey } from '../../../fixtures/keys.ts'
+import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { type Listening, listen } from '../../../fixtures/listening.ts'
 import {
   formOf,
   JWKS,
   METADATA,
-  publicPart,
   respond,
   respondJson,
   startIssuer,
@@ -41,7 +40,7 @@ describe('example: the shop', () => {
     signedOut = []
     provider = await startIssuer()
     issuer = provider.issuer
-    provider.keys.push(publicPart(RSA))
+    provider.publishKeys(SIGNING_KEY, RSA)
     const { routes } = provider
     routes.set(METADATA, (_, response) =>
       respondJson(response, {
