@@ -1,5 +1,4 @@
 /** The verifier with tokens of a real provider: of an impersonation, and of a tree of APIs behind it (protocol.md §8). */
-import { createHash } from 'node:crypto'
 import { expect } from 'chai'
 import type { ClientMetadata } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
@@ -67,11 +66,16 @@ describe('resource server: with a provider', () => {
     return response.body.access_token
   }
 
+  const viewedAt = async (resource: string) =>
+    (await viewed(deployment, { resource, scope: SCOPE })).accessToken
+  /** The token of billing that an API exchanges for this one. */
+  const passed = async (token: string, changes: Parameters = {}, sent = {}): Promise<string> =>
+    (await passedOn(deployment, token, { scope: SCOPE, ...changes }, sent)).accessToken
+
   for (const [kind, name] of Object.entries(KINDS)) {
     const resource = APIS[name]
     it(`reads everything that the ${kind} of an impersonation says`, async () => {
-      const { accessToken } = await viewed(deployment, { resource, scope: SCOPE })
-      const whole = await at(name, accessToken)
+      const whole = await at(name, await viewedAt(resource))
       const { tokenId, claims, ...caller } = whole
       expect(caller).to.deep.include({
         user: 'alice',
@@ -97,27 +101,18 @@ describe('resource server: with a provider', () => {
     })
   }
 
-  const bound: [title: string, at: Name, request: (dpop: string) => Promise<string>][] = [
-    ...Object.entries(KINDS).map(([kind, name]): (typeof bound)[number] => [
-      kind,
-      name,
-      (dpop) => exchanged({ resource: APIS[name] }, { dpop }),
-    ]),
-    [
-      'token that an API exchanged',
-      'billing',
-      async (dpop) => {
-        const received = await ownToken(deployment)
-        return (await passedOn(deployment, received, { scope: SCOPE }, { headers: { dpop } })).accessToken
-      },
-    ],
-  ]
-  for (const [title, name, request] of bound) {
+  for (const [title, name] of [
+    ...Object.entries(KINDS),
+    ['token that an API exchanged', 'billing'] as const,
+  ]) {
     it(`holds a bound ${title} to its key`, async () => {
       const key = await dpopKey()
-      const token = await request(await key.proof(deployment))
-      const ath = createHash('sha256').update(token).digest('base64url')
-      const proof = await key.proof({ tokenEndpoint: `${APIS[name]}/x` }, { htm: 'GET', ath })
+      const headers = { dpop: await key.proof(deployment) }
+      const token =
+        name === 'billing'
+          ? await passed(await ownToken(deployment), {}, { headers })
+          : await exchanged({ resource: APIS[name] }, headers)
+      const proof = await key.proofAt(`${APIS[name]}/x`, token)
       expect(await at(name, token, proof)).to.include({ user: 'alice' })
       await expectInvalidToken(at(name, token), 'presented as Bearer')
     })
@@ -125,7 +120,7 @@ describe('resource server: with a provider', () => {
 
   it('refuses what was not issued for it', async () => {
     const { tokens } = await login(deployment)
-    const { orders, billing } = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
+    const [[, orders], [, billing]] = await treeOf(await viewedAt(API))
     for (const [name, token] of [
       ['orders', await managementToken(deployment)],
       ['orders', await actorToken(deployment, { format: 'jwt', audience: OPAQUE_API })],
@@ -139,25 +134,17 @@ describe('resource server: with a provider', () => {
       await expectInvalidToken(at(name, token))
   })
 
-  interface Tree {
-    readonly orders: string
-    readonly billing: string
-    readonly ledger: string
+  /** The token that an API received, and what two APIs, one after the other, make of it: for whom each one is. */
+  async function treeOf(received: string) {
+    const billing = await passed(received)
+    const ledger = await passed(billing, { resource: LEDGER }, { client: billingApi() })
+    const first: Name = received.includes('.') ? 'orders' : 'opaque'
+    return [[first, received] as const, ['billing', billing] as const, ['ledger', ledger] as const] as const
   }
+  type Tree = Awaited<ReturnType<typeof treeOf>>
 
-  /** What two APIs, one after the other, make of the token that the orders API received. */
-  async function treeOf(received: string): Promise<Tree> {
-    const billing = (await passedOn(deployment, received, { scope: SCOPE })).accessToken
-    const sent = { client: billingApi() }
-    const ledger = (await passedOn(deployment, billing, { resource: LEDGER, scope: SCOPE }, sent)).accessToken
-    return { orders: received, billing, ledger }
-  }
-
-  const callersOf = async ({ orders, billing, ledger }: Tree): Promise<Caller[]> => [
-    await at(orders.includes('.') ? 'orders' : 'opaque', orders),
-    await at('billing', billing),
-    await at('ledger', ledger),
-  ]
+  const callersOf = (tree: Tree): Promise<Caller[]> =>
+    Promise.all(tree.map(([name, token]) => at(name, token)))
 
   /** In which alice, who is viewed by bob, views carol. */
   async function viewedByTwo(): Promise<string> {
@@ -167,27 +154,19 @@ describe('resource server: with a provider', () => {
     return (await exchange(deployment, request)).body.access_token
   }
 
-  interface Received {
-    readonly by: () => Promise<string>
-    readonly user?: string
-    readonly people: readonly string[]
-    readonly impersonated?: boolean
-  }
-  const viewedAt = async (resource: string) =>
-    (await viewed(deployment, { resource, scope: SCOPE })).accessToken
-  const received: Readonly<Record<string, Received>> = {
-    'the engineer behind the JWT of an impersonation': { by: () => viewedAt(API), people: ['bob'] },
-    'the engineer behind its opaque token': { by: () => viewedAt(OPAQUE_API), people: ['bob'] },
-    'an impersonation without actor': { by: () => exchanged(), people: [] },
-    'several people, newest first': { by: viewedByTwo, user: 'carol', people: ['alice', 'bob'] },
-    'the user alone': { by: () => ownToken(deployment), people: [], impersonated: false },
-  }
-  for (const [title, { by, user = 'alice', people, impersonated = true }] of Object.entries(received)) {
+  const [alice, bob] = [{ sub: 'alice' }, { sub: 'bob' }]
+  const received: [title: string, by: () => Promise<string>, expected: Partial<Caller>][] = [
+    ['the engineer behind the JWT of an impersonation', () => viewedAt(API), { actors: [bob] }],
+    ['the engineer behind its opaque token', () => viewedAt(OPAQUE_API), { actors: [bob] }],
+    ['an impersonation without actor', () => exchanged(), {}],
+    ['several people, newest first', viewedByTwo, { user: 'carol', actors: [alice, bob] }],
+    ['the user alone', () => ownToken(deployment), { impersonated: false }],
+  ]
+  for (const [title, by, { user = 'alice', actors = [], impersonated = true }] of received) {
     it(`knows ${title}, and every API in between, newest first`, async () => {
       const callers = await callersOf(await treeOf(await by()))
       const through = [[], ['orders-api'], ['billing-api', 'orders-api']]
       expect(callers.map((caller) => caller.through)).to.deep.equal(through)
-      const actors = people.map((sub) => ({ sub }))
       for (const caller of callers) {
         expect(caller).to.deep.include({ user, actors, impersonated })
         expect(caller.actor).to.deep.equal(actors[0])
@@ -201,13 +180,12 @@ describe('resource server: with a provider', () => {
   it('refuses the whole tree within ttl and two seconds after a stop, and no other one', async () => {
     const stopped = await viewed(deployment, { scope: SCOPE })
     const tree = await treeOf(stopped.accessToken)
-    const other = await treeOf((await viewed(deployment, { scope: SCOPE })).accessToken)
+    const other = await treeOf(await viewedAt(API))
     for (const one of [tree, other]) await callersOf(one)
     expect((await manage(deployment, 'DELETE', `/${stopped.id}`)).status).to.equal(204)
     await whileStopped(async (clock) => {
       clock.tick(32)
-      for (const name of ['orders', 'billing', 'ledger'] as const)
-        await expectInvalidToken(at(name, tree[name]), 'stopped')
+      for (const [name, token] of tree) await expectInvalidToken(at(name, token), 'stopped')
       const { status, body } = await passOn(deployment, stopped.accessToken)
       expect([status, body.error]).to.deep.equal([400, 'invalid_request'])
       expect((await callersOf(other)).map(({ actor }) => actor)).to.deep.equal(Array(3).fill({ sub: 'bob' }))

@@ -1,22 +1,13 @@
 /** Tokens that are bound to a key (RFC 9449 §7): the proof, and every way to come without one. */
-import { createHash, type KeyObject } from 'node:crypto'
 import { expect } from 'chai'
-import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, SignJWT } from 'jose'
-import { type DpopKey, dpopKey } from '../../../fixtures/dpop.ts'
-import { unique } from '../../../fixtures/unique.ts'
+import { exportJWK, type GenerateKeyPairResult, generateKeyPair } from 'jose'
+import { type DpopKey, dpopKey, hashOf } from '../../../fixtures/dpop.ts'
 import type { ApiRequest, NodeRequest } from '../src/index.ts'
 import { AUDIENCE, type Changes, forged, NOW } from './issuer.ts'
-import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { expectInvalidProof, expectInvalidToken, refusalOf } from './refusals.ts'
 import { useIssuer } from './stopped-issuer.ts'
 
 const URL_OF_ORDERS = `${AUDIENCE}/orders`
-
-interface Keys {
-  readonly privateKey: CryptoKey | KeyObject
-  readonly publicKey: CryptoKey | KeyObject
-}
-
-const hashOf = (token: string) => createHash('sha256').update(token).digest('base64url')
 
 describe('resource server: DPoP', () => {
   const { issuer, verify } = useIssuer()
@@ -27,10 +18,12 @@ describe('resource server: DPoP', () => {
     token = await issuer.token({ cnf: { jkt: key.thumbprint } })
   })
 
-  const proofFor = (changes: Changes = {}, by = key) =>
-    by.proof({ tokenEndpoint: URL_OF_ORDERS }, { htm: 'GET', ath: hashOf(token), ...changes })
+  const proofFor = (changes: Changes = {}, by = key) => by.proofAt(URL_OF_ORDERS, token, changes)
   const requestWith = (proof: string | undefined, authorization = `DPoP ${token}`, url = URL_OF_ORDERS) =>
     new Request(url, { headers: { authorization, ...(proof !== undefined && { dpop: proof }) } })
+
+  const expectRefusedProof = (request: ApiRequest, reason: string) =>
+    expectInvalidProof(verify(request), reason)
 
   it('accepts a token with a proof of its key', async () => {
     const caller = await verify(requestWith(await proofFor()))
@@ -88,14 +81,6 @@ describe('resource server: DPoP', () => {
     })
   }
 
-  async function expectRefusedProof(request: ApiRequest, reason: string): Promise<void> {
-    const refusal = await refusalOf(verify(request))
-    expect([refusal.status, refusal.body.error], refusal.reason).to.deep.equal([401, 'invalid_dpop_proof'])
-    expect(refusal.body.error_description).to.equal('the DPoP proof is invalid')
-    expect(refusal.headers['www-authenticate']).to.match(/^DPoP .*algs="ES256 .*error="invalid_dpop_proof"/)
-    expect(refusal.reason).to.include(reason)
-  }
-
   it('refuses a proof by another key', async () => {
     const proof = await proofFor({}, await dpopKey())
     await expectInvalidToken(verify(requestWith(proof)), 'another key')
@@ -126,29 +111,15 @@ describe('resource server: DPoP', () => {
   })
 
   describe('what a proof is signed with', () => {
-    const make = async (header: Changes, alg = 'ES256', keys?: Keys) => {
-      const { privateKey, publicKey } = keys ?? (await generateKeyPair(alg, { extractable: true }))
-      const [jwk, secret] = await Promise.all([exportJWK(publicKey), exportJWK(privateKey)])
-      const bound = await issuer.token({ cnf: { jkt: await calculateJwkThumbprint(jwk) } })
-      const values = Object.entries(header).map(([name, value]) => [
-        name,
-        value === 'private' ? secret : value,
-      ])
-      const proof = await new SignJWT({
-        htm: 'GET',
-        htu: URL_OF_ORDERS,
-        ath: hashOf(bound),
-        jti: unique('proof'),
-        iat: NOW,
-      })
-        .setProtectedHeader({ alg, typ: 'dpop+jwt', jwk, ...Object.fromEntries(values) })
-        .sign(privateKey)
-      return requestWith(proof, `DPoP ${bound}`)
+    const make = async (header: Changes, keys?: GenerateKeyPairResult) => {
+      const own = await dpopKey(header, keys)
+      const bound = await issuer.token({ cnf: { jkt: own.thumbprint } })
+      return requestWith(await own.proofAt(URL_OF_ORDERS, bound), `DPoP ${bound}`)
     }
 
     for (const alg of ['ES256', 'ES384', 'EdDSA', 'RS256', 'PS512']) {
       it(`accepts ${alg}`, async () => {
-        expect(await verify(await make({}, alg))).to.include({ user: 'alice' })
+        expect(await verify(await make({ alg }))).to.include({ user: 'alice' })
       })
     }
 
@@ -158,7 +129,8 @@ describe('resource server: DPoP', () => {
     })
 
     it('refuses a private key in the header', async () => {
-      await expectRefusedProof(await make({ jwk: 'private' }), 'ERR_JWS_INVALID')
+      const keys = await generateKeyPair('ES256', { extractable: true })
+      await expectRefusedProof(await make({ jwk: await exportJWK(keys.privateKey) }, keys), 'ERR_JWS_INVALID')
     })
 
     it('refuses a header without key, or with junk for one', async () => {

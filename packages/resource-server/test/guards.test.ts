@@ -1,7 +1,7 @@
 /** What a route asks of its caller. */
 import { expect } from 'chai'
-import { assertInPerson, assertMayWrite, assertScope, type Caller, Forbidden } from '../src/index.ts'
-import { refusalOf } from './refusals.ts'
+import { assertInPerson, assertMayWrite, assertScope, type Caller } from '../src/index.ts'
+import { sentFor } from './refusals.ts'
 
 const caller = (changes: Partial<Caller> = {}): Caller => ({
   user: 'alice',
@@ -17,6 +17,19 @@ const caller = (changes: Partial<Caller> = {}): Caller => ({
 })
 const engineer = caller({ actor: { sub: 'bob' }, actors: [{ sub: 'bob' }], impersonated: true })
 const throughApi = caller({ through: ['orders'] })
+/** Schemes, by what a token says of a key. */
+const SCHEMES = [
+  ['Bearer', {}],
+  ['DPoP', { cnf: { jkt: 'a-key' } }],
+] as const
+
+const insufficient = (scheme: string, error_description: string, scope = '') => ({
+  ...{ name: 'Forbidden', status: 403 },
+  body: { error: 'insufficient_scope', error_description },
+  headers: {
+    'www-authenticate': `${scheme} error="insufficient_scope", error_description="${error_description}"${scope}`,
+  },
+})
 
 describe('resource server: guards', () => {
   it('assertScope lets a caller with the scope pass', () => {
@@ -24,24 +37,12 @@ describe('resource server: guards', () => {
   })
 
   it('assertScope names the scope that is missing, by the scheme of the token (RFC 6750 §3.1)', async () => {
-    for (const [scope, cnf, scheme] of [
-      ...['orders:write', 'orders', 'Orders:read', 'orders:read:all'].map(
-        (name) => [name, undefined, 'Bearer'] as const,
-      ),
-      ['x', { jkt: 'a-key' }, 'DPoP'],
-    ] as const) {
-      const refusal = await refusalOf(() => assertScope(caller({ claims: { ...(cnf && { cnf }) } }), scope))
-      expect(refusal).to.be.instanceOf(Forbidden).with.property('name', 'Forbidden')
-      const { status, body, headers } = refusal
-      const text = `the access token lacks the scope ${scope}`
-      expect({ status, body, headers }).to.deep.equal({
-        status: 403,
-        body: { error: 'insufficient_scope', error_description: text },
-        headers: {
-          'www-authenticate': `${scheme} error="insufficient_scope", error_description="${text}", scope="${scope}"`,
-        },
-      })
-    }
+    for (const [scheme, claims] of SCHEMES)
+      for (const scope of ['orders:write', 'orders', 'Orders:read', 'orders:read:all']) {
+        const text = `the access token lacks the scope ${scope}`
+        const refused = sentFor(() => assertScope(caller({ claims }), scope))
+        expect(await refused).to.deep.equal(insufficient(scheme, text, `, scope="${scope}"`))
+      }
   })
 
   it('assertScope takes nothing but one scope name', () => {
@@ -49,38 +50,21 @@ describe('resource server: guards', () => {
       expect(() => assertScope(caller(), scope as never), String(scope)).to.throw(TypeError, 'one scope name')
   })
 
-  const denied = async (attempt: () => void, error_description: string) => {
-    const { status, body, headers } = await refusalOf(attempt)
-    expect({ status, body, headers }).to.deep.equal({
-      status: 403,
-      body: { error: 'access_denied', error_description },
-      headers: {},
-    })
-  }
-  const nameless = caller({ impersonated: true })
-
   it('assertInPerson lets the user pass, and the user through an API, and no one else', async () => {
     for (const one of [caller(), throughApi]) expect(() => assertInPerson(one)).not.to.throw()
+    const nameless = caller({ impersonated: true })
     for (const one of [engineer, nameless, { ...throughApi, impersonated: true }])
-      await denied(() => assertInPerson(one), 'only the user can do this')
+      expect(await sentFor(() => assertInPerson(one))).to.deep.equal({
+        ...{ name: 'Forbidden', status: 403, headers: {} },
+        body: { error: 'access_denied', error_description: 'only the user can do this' },
+      })
   })
 
   it('assertMayWrite refuses a read-only token alone, by the scheme of the token', async () => {
     for (const one of [caller(), engineer, throughApi]) expect(() => assertMayWrite(one)).not.to.throw()
-    for (const [claims, scheme] of [
-      [{}, 'Bearer'],
-      [{ cnf: { jkt: 'a-key' } }, 'DPoP'],
-    ] as const) {
-      const refusal = await refusalOf(() => assertMayWrite(caller({ readOnly: true, claims })))
-      expect(refusal).to.be.instanceOf(Forbidden)
-      const { status, body, headers } = refusal
-      expect({ status, body, headers }).to.deep.equal({
-        status: 403,
-        body: { error: 'insufficient_scope', error_description: 'the token is read-only' },
-        headers: {
-          'www-authenticate': `${scheme} error="insufficient_scope", error_description="the token is read-only"`,
-        },
-      })
+    for (const [scheme, claims] of SCHEMES) {
+      const refused = sentFor(() => assertMayWrite(caller({ readOnly: true, claims })))
+      expect(await refused).to.deep.equal(insufficient(scheme, 'the token is read-only'))
     }
   })
 

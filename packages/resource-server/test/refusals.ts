@@ -17,39 +17,37 @@ export async function refusalOf(attempt: Promise<unknown> | (() => unknown)): Pr
   throw new Error('not refused')
 }
 
-/** Refused with 401 and the text that every bad token gets. @returns the private reason */
-export async function expectInvalidToken(
-  attempt: Promise<unknown>,
-  reason?: string | RegExp,
-): Promise<string> {
-  const refusal = await refusalOf(attempt)
-  expect([refusal.name, refusal.status, refusal.body.error], refusal.reason).to.deep.equal([
-    'Unauthorized',
-    401,
-    'invalid_token',
-  ])
-  expect(refusal.body.error_description).to.equal('the access token is invalid')
-  expect(refusal.headers['www-authenticate']).to.include('error="invalid_token"')
-  if (reason !== undefined) expect(refusal.reason).to.match(new RegExp(reason))
-  return refusal.reason
+/** What an API sends for it, and the name by which its code tells it from others. */
+export async function sentFor(attempt: Promise<unknown> | (() => unknown)) {
+  const { name, status, headers, body } = await refusalOf(attempt)
+  return { name, status, headers, body }
 }
 
-/** Neither valid nor invalid: 503, and the reason. */
-export async function expectUnavailable(
-  attempt: Promise<unknown>,
-  reason?: string | RegExp,
-): Promise<string> {
-  const refusal = await refusalOf(attempt)
-  expect([refusal.name, refusal.status, refusal.body.error], refusal.reason).to.deep.equal([
-    'ProviderUnavailable',
-    503,
-    'temporarily_unavailable',
-  ])
-  expect(refusal.body.error_description).to.equal('access tokens cannot be verified at the moment')
-  expect(refusal.headers).to.deep.equal({ 'retry-after': '1' })
-  if (reason !== undefined) expect(refusal.reason).to.match(new RegExp(reason))
-  return refusal.reason
-}
+/** How each is told from others, and its text, which says nothing of the token. */
+const REFUSALS = {
+  invalid_token: ['Unauthorized', 401, 'the access token is invalid'],
+  invalid_dpop_proof: ['Unauthorized', 401, 'the DPoP proof is invalid'],
+  temporarily_unavailable: ['ProviderUnavailable', 503, 'access tokens cannot be verified at the moment'],
+} as const
+
+/** Checks what is sent, with this one header. @returns the private reason */
+const expecting =
+  (error: keyof typeof REFUSALS, header: string, value: RegExp) =>
+  async (attempt: Promise<unknown>, expected: string | RegExp = ''): Promise<string> => {
+    const { name, status, headers, body, reason } = await refusalOf(attempt)
+    const sent = [name, status, body.error_description]
+    expect([body.error, ...sent], reason).to.deep.equal([error, ...REFUSALS[error]])
+    expect(headers).to.have.all.keys(header)
+    expect(headers[header]).to.match(value)
+    expect(reason).to.match(new RegExp(expected))
+    return reason
+  }
+
+const PROOF = /^DPoP .*algs="ES256 .*error="invalid_dpop_proof"/
+export const expectInvalidToken = expecting('invalid_token', 'www-authenticate', /error="invalid_token"/)
+export const expectInvalidProof = expecting('invalid_dpop_proof', 'www-authenticate', PROOF)
+/** Neither valid nor invalid. */
+export const expectUnavailable = expecting('temporarily_unavailable', 'retry-after', /^1$/)
 
 /** What becomes of a token: `valid`, the reason why it is not, or the name of an outage. */
 export const outcomeOf = (attempt: Promise<Caller>): Promise<string> =>

@@ -4,7 +4,7 @@ import { Refused } from '../src/errors.ts'
 import { type ApiRequest, ProviderUnavailable } from '../src/index.ts'
 import { readPresented } from '../src/request.ts'
 import { AUDIENCE, withBearer } from './issuer.ts'
-import { expectInvalidToken, refusalOf } from './refusals.ts'
+import { expectInvalidToken, refusalOf, sentFor } from './refusals.ts'
 import { useIssuer } from './stopped-issuer.ts'
 
 const ALGS = 'ES256 ES384 ES512 EdDSA Ed25519 RS256 RS384 RS512 PS256 PS384 PS512'
@@ -43,8 +43,8 @@ describe('resource server: the request', () => {
           'Bearer,x',
           'Digest Bearer x',
         ]) {
-          const { status, headers, body } = await refusalOf(verify(requestWith(authorization)))
-          expect({ status, headers, body }, authorization).to.deep.equal({
+          expect(await sentFor(verify(requestWith(authorization))), authorization).to.deep.equal({
+            name: 'Unauthorized',
             status: 401,
             headers: {
               'www-authenticate': `Bearer realm="${issuer.issuer}", DPoP realm="${issuer.issuer}", algs="${ALGS}"`,

@@ -22,7 +22,7 @@ import {
   signList,
   withBearer,
 } from './issuer.ts'
-import { expectInvalidToken, expectUnavailable, outcomeOf, refusalOf } from './refusals.ts'
+import { expectInvalidProof, expectInvalidToken, expectUnavailable, outcomeOf } from './refusals.ts'
 import { useIssuer } from './stopped-issuer.ts'
 
 const lstOf = (bytes: Buffer) => deflateSync(bytes).toString('base64url')
@@ -188,9 +188,9 @@ describe('resource server: status lists', () => {
       await issuer.publish()
       const key = await dpopKey()
       const token = await issuer.tokenWithStatus(0, { cnf: { jkt: key.thumbprint } })
-      const dpop = await key.proof({ tokenEndpoint: AUDIENCE }, { htm: 'GET' })
-      const attempt = verify(new Request(AUDIENCE, { headers: { authorization: `DPoP ${token}`, dpop } }))
-      expect((await refusalOf(attempt)).body.error).to.equal('invalid_dpop_proof')
+      const dpop = await key.proofAt(AUDIENCE, 'another')
+      const headers = { authorization: `DPoP ${token}`, dpop }
+      await expectInvalidProof(verify(new Request(AUDIENCE, { headers })), 'ath')
       expect(askedForLists()).to.deep.equal([])
     })
   })
