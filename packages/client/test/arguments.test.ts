@@ -1,8 +1,7 @@
 /** What the methods of the client do with arguments that cannot be sent. */
 import { expect } from 'chai'
-import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
-import { BACKEND, ID } from './calling.ts'
-import { type StandIn, startStandIn } from './stand-in.ts'
+import type { ImpersonationClient } from '../src/index.ts'
+import { connect, ID } from './calling.ts'
 
 const cyclic: Record<string, unknown> = { secret: 'in the context' }
 cyclic.self = cyclic
@@ -111,21 +110,15 @@ const rows: readonly Row[] = [
 ]
 
 describe('client: arguments', () => {
-  let standIn: StandIn
-  before(async () => {
-    standIn = await startStandIn()
-  })
-  after(() => standIn.close())
-
   for (const [title, call, message] of rows) {
     it(`reject ${title}, and nothing is sent`, async () => {
-      const client = createImpersonationClient({ issuer: standIn.issuer, ...BACKEND })
+      const { client, sent } = connect()
       // It does not throw.
       const error = await call(client).catch((thrown: unknown) => thrown)
       expect(error).to.be.instanceOf(TypeError)
       expect((error as TypeError).message).to.equal(message)
       expect(error).not.to.have.property('cause')
-      expect([standIn.tokenRequests, standIn.apiRequests]).to.deep.equal([[], []])
+      expect(sent).to.deep.equal([])
     })
   }
 })

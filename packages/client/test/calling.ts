@@ -3,15 +3,13 @@ import { inspect } from 'node:util'
 import { expect } from 'chai'
 import {
   createImpersonationClient,
-  type ImpersonationClient,
   type ImpersonationClientOptions,
   ImpersonationError,
 } from '../src/index.ts'
-import { type StandIn, startStandIn } from './stand-in.ts'
+import { type Script, type StandIn, startStandIn } from './stand-in.ts'
 
 export const ID = '0'.repeat(32)
 export const BACKEND = { clientId: 'backend', clientSecret: 'backend-secret' }
-export type Script = Parameters<typeof startStandIn>[0]
 
 /** The error of a call, which shows no token and no secret, at any depth. */
 export async function errorOf(promise: Promise<unknown>): Promise<ImpersonationError> {
@@ -27,17 +25,17 @@ export async function errorOf(promise: Promise<unknown>): Promise<ImpersonationE
 /** All that a log could show of it. */
 export const shownOf = (error: unknown): string => inspect(error, { depth: 9, showHidden: true })
 
-/** A client of a provider that follows this script, for one test. */
-export async function withStandIn<Result>(
-  script: Script,
-  use: (client: ImpersonationClient, standIn: StandIn) => Promise<Result>,
-  options: Partial<ImpersonationClientOptions> = {},
-): Promise<Result> {
-  const standIn = await startStandIn(script)
-  try {
-    return await use(createImpersonationClient({ issuer: standIn.issuer, ...BACKEND, ...options }), standIn)
-  } finally {
-    await standIn.close()
+/** Makes clients of providers that follow a script. These are closed after the test. */
+export function useStandIns() {
+  const open: StandIn[] = []
+  afterEach(async () => {
+    for (const standIn of open.splice(0)) await standIn.close()
+  })
+  return async (script: Script = {}, options: Partial<ImpersonationClientOptions> = {}) => {
+    const standIn = await startStandIn(script)
+    open.push(standIn)
+    const client = createImpersonationClient({ issuer: standIn.issuer, ...BACKEND, ...options })
+    return { client, standIn }
   }
 }
 

@@ -2,9 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { inspect } from 'node:util'
 import { expect } from 'chai'
+import { freePort } from '../../../fixtures/server-process.ts'
 import type { ImpersonationClient } from '../src/index.ts'
-import { connect, errorOf, ID, ISSUER, METADATA, withStandIn } from './calling.ts'
-import { json } from './stand-in.ts'
+import { connect, errorOf, ID, ISSUER, METADATA, useStandIns } from './calling.ts'
 
 type Try = (client: ImpersonationClient) => Promise<unknown>
 
@@ -74,26 +74,26 @@ const told: readonly (readonly [title: string, call: Try, replies: readonly Repl
 ]
 
 describe('client: errors', () => {
+  const connectTo = useStandIns()
   for (const [title, call, replies, wrong] of told) {
-    it(`name what is wrong with a response: ${title}`, () => {
+    it(`name what is wrong with a response: ${title}`, async () => {
       const left = [...replies]
       const reply = (response: ServerResponse) => {
         const [status, body, headers] = left.shift() ?? [500, '']
         response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body))
       }
       const isOfToken = call === exchange || call === onBehalfOf
-      return withStandIn(isOfToken ? { token: reply } : { api: reply }, async (client) => {
-        const error = await errorOf(call(client))
-        expect(String(error)).to.equal(`ImpersonationError: invalid_response: ${wrong}`)
-        expect(error.status).to.equal(replies.at(-1)?.[0])
-        expect(left).to.deep.equal([])
-      })
+      const { client } = await connectTo(isOfToken ? { token: reply } : { api: reply })
+      const error = await errorOf(call(client))
+      expect(String(error)).to.equal(`ImpersonationError: invalid_response: ${wrong}`)
+      expect(error.status).to.equal(replies.at(-1)?.[0])
+      expect(left).to.deep.equal([])
     })
   }
 
   it('name the code of a refusal without a description', async () => {
-    const api = (response: ServerResponse) => json(response, 500, { error: 'server_error' })
-    const error = await withStandIn({ api }, (client) => errorOf(get(client)))
+    const { client } = connect({ api: () => Response.json({ error: 'server_error' }, { status: 500 }) })
+    const error = await errorOf(get(client))
     expect([error.status, String(error)]).to.deep.equal([
       500,
       'ImpersonationError: server_error: HTTP status 500',
@@ -133,7 +133,8 @@ describe('client: errors', () => {
   })
 
   it('name the code of a connection that failed', async () => {
-    const [client, { issuer }] = await withStandIn({}, async (...both) => both)
+    const issuer = `http://127.0.0.1:${await freePort()}/oidc`
+    const { client } = connect({}, { issuer, fetch })
     const error = await errorOf(exchange(client))
     const url = `${issuer}/.well-known/openid-configuration`
     expect(String(error)).to.equal(

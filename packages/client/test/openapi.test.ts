@@ -2,13 +2,30 @@
 import { expect } from 'chai'
 import { readPage } from '../../../fixtures/markdown.ts'
 import { type Json, readDescription } from '../../../fixtures/openapi.ts'
-import { membersOf } from './source.ts'
 
 const sourceOf = (file: string): string => readPage(`packages/client/src/${file}`)
 const { paths, components } = readDescription()
 const { schemas, parameters } = components
 
 const resolve = (schema: Json): Json => (schema.$ref ? schemas[schema.$ref.split('/').at(-1)] : schema)
+
+/** The members of an interface, those of nested object types as `outer.inner`, and whether each is optional. */
+function membersOf(source: string, name: string): Map<string, boolean> {
+  const [, body] = new RegExp(`export interface ${name} \\{\n(.*?)\n\\}`, 's').exec(source) ?? []
+  if (body === undefined) throw new Error(`no interface is called ${name}`)
+  const members = new Map<string, boolean>()
+  const trail: string[] = []
+  let last = ''
+  for (const [token, member, optional] of body.matchAll(/\breadonly (\w+)(\??):|[{}]/g)) {
+    if (token === '{') trail.push(last)
+    else if (token === '}') trail.pop()
+    else {
+      last = member ?? ''
+      members.set([...trail, last].join('.'), optional === '?')
+    }
+  }
+  return members
+}
 
 /** The members of a schema, those of nested objects as `outer.inner`, and whether each is optional. */
 function describedMembers({ properties = {}, required = [] }: Json): [string, boolean][] {

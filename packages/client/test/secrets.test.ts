@@ -2,9 +2,9 @@
 import { generateKeyPairSync } from 'node:crypto'
 import { expect } from 'chai'
 import { type ClientAuth, ClientSecretBasic, ClientSecretPost } from 'oauth4webapi'
-import { createImpersonationClient, type ImpersonationClientOptions } from '../src/index.ts'
-import { errorOf, shownOf } from './calling.ts'
-import { json, type StandIn, startStandIn } from './stand-in.ts'
+import type { ImpersonationClientOptions } from '../src/index.ts'
+import { errorOf, shownOf, useStandIns } from './calling.ts'
+import { json, type Script } from './stand-in.ts'
 
 const EXCHANGE = {
   subjectToken: 'sub_a+b/c=',
@@ -15,18 +15,15 @@ const SECRET = 'top+secret/1-2'
 const privateKey = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'jwk' })
 
 describe('client: errors, when the response quotes the request', () => {
-  let standIn: StandIn
-  afterEach(() => standIn.close())
+  const connect = useStandIns()
 
   async function quoted(options: Partial<ImpersonationClientOptions>, quote = (text: string) => text) {
-    standIn = await startStandIn({
-      token: (response, { body, authorization }) =>
-        json(response, 400, {
-          error: 'invalid_request',
-          error_description: quote(`resource of ${authorization} and ${body}`),
-        }),
-    })
-    const client = createImpersonationClient({ issuer: standIn.issuer, clientId: 'backend', ...options })
+    const token: Script['token'] = (response, { body, authorization }) =>
+      json(response, 400, {
+        error: 'invalid_request',
+        error_description: quote(`resource of ${authorization} and ${body}`),
+      })
+    const { client, standIn } = await connect({ token }, { clientSecret: undefined, ...options })
     const { actorToken: _, ...onBehalfOf } = EXCHANGE
     const errors = [await errorOf(client.exchange(EXCHANGE)), await errorOf(client.onBehalfOf(onBehalfOf))]
     for (const error of errors) expect(error).to.include({ status: 400, code: 'invalid_request' })
@@ -50,14 +47,10 @@ describe('client: errors, when the response quotes the request', () => {
       text.replace('Basic ', ''),
     )
     expect(shown).not.to.include(authorization.replace('Basic ', ''))
-    await standIn.close()
     const decode = (text: string) =>
       text.replace(/Basic (\S+)/, (_, credentials: string) => atob(credentials).split(':')[1] ?? '')
-    for (const options of [{ clientSecret: SECRET }, { clientAuthentication: ClientSecretBasic(SECRET) }]) {
+    for (const options of [{ clientSecret: SECRET }, { clientAuthentication: ClientSecretBasic(SECRET) }])
       expect((await quoted(options, decode)).shown).not.to.match(/top.{1,3}secret/)
-      await standIn.close()
-    }
-    standIn = await startStandIn()
   })
 
   it('hold no secret of a function that authenticates', async () => {
@@ -116,10 +109,9 @@ describe('client: errors, when the response quotes the request', () => {
     ],
   ] as const) {
     it(`leave out ${title}`, async () => {
-      standIn = await startStandIn({
-        token: (response) => json(response, 400, { error: 'invalid_request', error_description: told }),
-      })
-      const client = createImpersonationClient({ issuer: standIn.issuer, clientId: 'backend', ...options })
+      const token: Script['token'] = (response) =>
+        json(response, 400, { error: 'invalid_request', error_description: told })
+      const { client } = await connect({ token }, { clientSecret: undefined, ...options })
       expect(await errorOf(client.exchange({ ...EXCHANGE, ...request }))).to.include({
         status: 400,
         description: shown,

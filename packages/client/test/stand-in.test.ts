@@ -2,13 +2,9 @@
 import type { ServerResponse } from 'node:http'
 import { expect } from 'chai'
 import { whileStopped } from '../../../fixtures/clock.ts'
-import {
-  createImpersonationClient,
-  type ImpersonationClient,
-  type ImpersonationClientOptions,
-} from '../src/index.ts'
-import { BACKEND, errorOf, ID, type Script, withStandIn } from './calling.ts'
-import { json, type StandIn, startStandIn } from './stand-in.ts'
+import { createImpersonationClient, type ImpersonationClient } from '../src/index.ts'
+import { BACKEND, errorOf, ID, useStandIns } from './calling.ts'
+import { json, type Script, type StandIn } from './stand-in.ts'
 
 const ISSUED = { subjectToken: `sub_${'a'.repeat(43)}`, expiresIn: 600 }
 const created = (response: ServerResponse) =>
@@ -21,17 +17,11 @@ const EXCHANGE = {
 const ON_BEHALF_OF = { subjectToken: 'eyJ.received.c2ln-_', resource: 'https://billing.example.com' }
 
 describe('client: a stand-in', () => {
-  let standIn: StandIn
-  afterEach(() => standIn?.close())
-
-  async function connect(script: Script = {}, options: Partial<ImpersonationClientOptions> = {}) {
-    standIn = await startStandIn(script)
-    return createImpersonationClient({ ...BACKEND, issuer: standIn.issuer, ...options })
-  }
+  const connect = useStandIns()
 
   describe('sends', () => {
     it('issue and issueSession as they were given, to the address of the API, with a token for its name', async () => {
-      standIn = await startStandIn({ api: created })
+      const { standIn } = await connect({ api: created })
       const { issuer } = standIn
       const managementResource = 'https://id.example.com/api'
       const managementUrl = `${issuer.replace('/oidc', '/internal')}/`
@@ -58,7 +48,9 @@ describe('client: a stand-in', () => {
     const scopeOf = ([request]: StandIn['tokenRequests']) => new URLSearchParams(request?.body).get('scope')
 
     it('stop by id, with who and why, and the kill switches, and resolves to what nothing could end', async () => {
-      const client = await connect({ api: (response) => json(response, 200, { revoked: 2, kept: 1 }) })
+      const { client, standIn } = await connect({
+        api: (response) => json(response, 200, { revoked: 2, kept: 1 }),
+      })
       const requests = [
         { id: ID, by: 'dana', reason: 'ended by the customer' },
         { userId: 'alice' },
@@ -75,7 +67,7 @@ describe('client: a stand-in', () => {
     })
 
     it('acknowledge with who and what, and the replay that was seen, with a token that may revoke', async () => {
-      const client = await connect({ api: (response) => void response.writeHead(204).end() })
+      const { client, standIn } = await connect({ api: (response) => void response.writeHead(204).end() })
       const says = { by: 'dana', note: 'a double click' }
       const requests = [says, { ...says, replayedAt: 1795429830 }, { ...says, replayedAt: null }]
       for (const request of requests) expect(await client.acknowledge(ID, request)).to.equal(undefined)
@@ -92,7 +84,7 @@ describe('client: a stand-in', () => {
         { items: [], nextCursor: 'c2' },
         { items: [{ id: '2' }] },
       ]
-      const client = await connect({ api: (response) => json(response, 200, pages.shift()) })
+      const { client, standIn } = await connect({ api: (response) => json(response, 200, pages.shift()) })
       const read: string[] = []
       const filters = { live: true, replayed: false, withoutActor: true, createdAfter: 1, createdBefore: 2 }
       const texts = { jti: ID, ticketId: 'T 1', unacknowledged: true } as const
@@ -107,7 +99,7 @@ describe('client: a stand-in', () => {
     })
 
     it('onBehalfOf with the token that the API received, as itself, and no actor token (RFC 8693 §2.1)', async () => {
-      const client = await connect({}, { clientId: 'orders-api', clientSecret: 'orders+secret' })
+      const { client, standIn } = await connect({}, { clientId: 'orders-api', clientSecret: 'orders+secret' })
       const expected = { accessToken: 'token-1', expiresIn: 600 }
       expect(await client.onBehalfOf({ ...ON_BEHALF_OF, scope: 'invoices:read' })).to.deep.equal(expected)
       const [request] = standIn.tokenRequests
@@ -124,7 +116,7 @@ describe('client: a stand-in', () => {
 
     it('no scope unless one is given, and resolves to what was granted', async () => {
       const granted = { access_token: 'a', token_type: 'Bearer', expires_in: 5, scope: 'invoices:read' }
-      const client = await connect({ token: (response) => json(response, 200, granted) })
+      const { client, standIn } = await connect({ token: (response) => json(response, 200, granted) })
       expect(await client.onBehalfOf({ ...ON_BEHALF_OF, scope: undefined })).to.deep.equal({
         accessToken: 'a',
         expiresIn: 5,
@@ -137,7 +129,7 @@ describe('client: a stand-in', () => {
   it('requests another token after a 401, once, and then none for 30 seconds', async () => {
     await whileStopped(async (clock) => {
       const refuse = (response: ServerResponse) => json(response, 401, { error: 'invalid_token' })
-      const client = await connect({ api: refuse })
+      const { client, standIn } = await connect({ api: refuse })
       const counts = async () => {
         const error = await errorOf(client.get(ID))
         expect([error.status, error.code]).to.deep.equal([401, 'invalid_token'])
@@ -163,7 +155,7 @@ describe('client: a stand-in', () => {
       ['one on behalf of a user', { token: lose }, (client) => client.onBehalfOf(ON_BEHALF_OF)],
     ] as const satisfies [string, Script, (client: ImpersonationClient) => unknown][]) {
       it(`does not repeat ${title}`, async () => {
-        const client = await connect(script)
+        const { client, standIn } = await connect(script)
         expect(await errorOf(call(client))).to.include({ status: 0, code: 'no_answer' })
         const { apiRequests, tokenRequests } = standIn
         expect(title === 'an issue' ? apiRequests : tokenRequests).to.have.length(1)
@@ -176,11 +168,11 @@ describe('client: a stand-in', () => {
         { api: (response) => void response.writeHead(201).write('{') },
         { token: () => {} },
       ]
-      const limit = { timeout: 1 }
       const errors = await Promise.all(
-        scripts.map((script) =>
-          withStandIn(script, (client) => errorOf(client.issue({ userId: 'alice' })), limit),
-        ),
+        scripts.map(async (script) => {
+          const { client } = await connect(script, { timeout: 1 })
+          return errorOf(client.issue({ userId: 'alice' }))
+        }),
       )
       const description = 'no response within the time limit'
       for (const error of errors) expect(error).to.include({ status: 0, code: 'timeout', description })
@@ -188,7 +180,7 @@ describe('client: a stand-in', () => {
 
     it('ends with the signal of the call', async () => {
       const leaving = new AbortController()
-      const client = await connect({ api: () => leaving.abort() })
+      const { client, standIn } = await connect({ api: () => leaving.abort() })
       const pending = client.issue({ userId: 'alice' }, { signal: leaving.signal })
       expect(await pending.catch((error: unknown) => error)).to.equal(leaving.signal.reason)
       expect([standIn.apiRequests.length, standIn.tokenRequests.length]).to.deep.equal([1, 1])
@@ -197,7 +189,7 @@ describe('client: a stand-in', () => {
 
   it('waits for a token no longer than its signal, or the time limit, allows', async () => {
     const leaving = new AbortController()
-    const client = await connect({ token: () => leaving.abort() })
+    const { client } = await connect({ token: () => leaving.abort() })
     const pending = client.issue({ userId: 'alice' }, { signal: leaving.signal })
     // Not the error of the time limit.
     expect(await pending.catch((error: unknown) => error)).to.equal(leaving.signal.reason)
@@ -205,7 +197,7 @@ describe('client: a stand-in', () => {
 
   it('keeps no failure: the next call requests a token again', async () => {
     const responses = [503, 500]
-    const client = await connect({
+    const { client } = await connect({
       api: created,
       token: (response) => {
         const status = responses.shift()
@@ -238,7 +230,7 @@ describe('client: a stand-in', () => {
     ] as const) {
       it(`${title}, comes back once`, async () => {
         let first = true
-        const client = await connect({
+        const { client, standIn } = await connect({
           api: (response) => {
             if (!first) return created(response)
             first = false
@@ -254,7 +246,7 @@ describe('client: a stand-in', () => {
 
     it('does not repeat a stop, of which some may be done, except after a 429, before which nothing was', async () => {
       const statuses = [503, 429]
-      const client = await connect({
+      const { client, standIn } = await connect({
         api: (response) => {
           const status = statuses.shift()
           if (status) unavailable(response, '0', status)
@@ -276,7 +268,7 @@ describe('client: a stand-in', () => {
       ['nothing at all, because no one knows the outcome', undefined, 1],
     ] as const) {
       it(`${title}, passes the refusal on`, async () => {
-        const client = await connect({ token: (response) => unavailable(response, retryAfter) })
+        const { client, standIn } = await connect({ token: (response) => unavailable(response, retryAfter) })
         const error = await errorOf(client.exchange(EXCHANGE))
         expect(error).to.include({ status: 503, code: 'temporarily_unavailable', description: 'later' })
         expect(standIn.tokenRequests).to.have.length(requests)
@@ -287,7 +279,7 @@ describe('client: a stand-in', () => {
   describe('takes no', () => {
     for (const first of [401, 403]) {
       it(`management token into an error, the second one neither, after ${first}`, async () => {
-        const client = await connect({
+        const { client } = await connect({
           api: (response, { authorization }) =>
             json(response, authorization === 'Bearer token-1' ? first : 403, {
               error: 'access_denied',
@@ -300,15 +292,14 @@ describe('client: a stand-in', () => {
     }
 
     it('redirect', async () => {
-      await withStandIn({}, async (_, elsewhere) => {
-        const redirect = (response: ServerResponse) =>
-          void response.writeHead(307, { location: `${elsewhere.issuer}/token` }).end()
-        for (const script of [{ api: redirect }, { token: redirect }])
-          await withStandIn(script, async (client) => {
-            expect((await errorOf(client.issue({ userId: 'alice' }))).status).to.equal(307)
-          })
-        expect(elsewhere.tokenRequests).to.deep.equal([])
-      })
+      const { standIn: elsewhere } = await connect()
+      const redirect = (response: ServerResponse) =>
+        void response.writeHead(307, { location: `${elsewhere.issuer}/token` }).end()
+      for (const script of [{ api: redirect }, { token: redirect }]) {
+        const { client } = await connect(script)
+        expect((await errorOf(client.issue({ userId: 'alice' }))).status).to.equal(307)
+      }
+      expect(elsewhere.tokenRequests).to.deep.equal([])
     })
   })
 })
