@@ -1,20 +1,18 @@
 /** Whatever comes, signed or not: a caller, a refusal or an outage, and never an error that no API can send. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import {
-  AUDIENCE,
-  claimsOf,
-  INTROSPECTION,
-  LIST,
-  respond,
-  respondJson,
-  signAnything,
-  withBearer,
-} from './issuer.ts'
+import { now } from '../../../fixtures/clock.ts'
+import { claimsOf, INTROSPECTION, respondJson, signAnything, withBearer } from './issuer.ts'
 import { refusalOf } from './refusals.ts'
 import { useIssuer } from './stopped-issuer.ts'
 
-const RUNS = { numRuns: 300 }
+/** Holds for whatever comes of this. */
+const holds = <Value>(
+  values: fc.Arbitrary<Value>,
+  property: (value: Value) => Promise<void>,
+  numRuns = 300,
+) => fc.assert(fc.asyncProperty(values, property), { numRuns })
+
 /** A JSON value, and the members that matter more often than chance would have them. */
 const json = fc.jsonValue({ maxDepth: 4 })
 const claims = fc.dictionary(
@@ -33,60 +31,42 @@ describe('resource server: anything', () => {
     )
   const bearer = (token: string) => statusOf({ authorization: `Bearer ${token}` })
 
-  it('is refused or understood as a signed payload', async () => {
-    await fc.assert(
-      fc.asyncProperty(claims, async (changes) => {
-        const payload = JSON.stringify({ ...claimsOf(issuer.issuer), ...changes })
-        expect(await bearer(signAnything({}, payload))).to.be.oneOf([200, 401])
-      }),
-      RUNS,
-    )
-  })
+  it('is refused or understood as a signed payload', () =>
+    holds(claims, async (changes) => {
+      const payload = JSON.stringify({ ...claimsOf(issuer.issuer), ...changes })
+      expect(await bearer(signAnything({}, payload))).to.be.oneOf([200, 401])
+    }))
 
-  it('is refused or understood as a signed header', async () => {
-    const header = fc.dictionary(
-      fc.constantFrom('alg', 'kid', 'typ', 'crit', 'b64', 'jwk', 'zip', 'cty'),
-      json,
-    )
-    await fc.assert(
-      fc.asyncProperty(header, async (changes) => {
-        const payload = JSON.stringify(claimsOf(issuer.issuer))
-        expect(await bearer(signAnything(changes, payload))).to.be.oneOf([200, 401])
-      }),
-      RUNS,
-    )
-  })
+  const header = fc.dictionary(fc.constantFrom('alg', 'kid', 'typ', 'crit', 'b64', 'jwk', 'zip', 'cty'), json)
+  it('is refused or understood as a signed header', () =>
+    holds(header, async (changes) => {
+      const payload = JSON.stringify(claimsOf(issuer.issuer))
+      expect(await bearer(signAnything(changes, payload))).to.be.oneOf([200, 401])
+    }))
 
+  const headers = fc.record({
+    authorization: fc
+      .tuple(fc.constantFrom('', 'Bearer ', 'DPoP '), fc.string())
+      .map((parts) => parts.join('')),
+    dpop: fc.string(),
+  })
   it('is refused as headers of a request', async () => {
-    const text = fc.oneof(
-      fc.string(),
-      fc.string().map((rest) => `Bearer ${rest}`),
-      fc.string().map((rest) => `DPoP ${rest}`),
-    )
-    issuer.routes.set(INTROSPECTION, (_, response) => respondJson(response, { active: false }))
-    await fc.assert(
-      fc.asyncProperty(text, fc.string(), async (authorization, dpop) => {
-        expect(await statusOf({ authorization, dpop })).to.equal(401)
-      }),
-      RUNS,
-    )
+    issuer.introspects({ active: false })
+    await holds(headers, async (given) => {
+      expect(await statusOf(given)).to.equal(401)
+    })
   })
 
   it('is refused, understood or an outage as a response of the provider', async () => {
-    const active = () => ({ ...claimsOf(issuer.issuer), active: true, token_type: 'Bearer', aud: AUDIENCE })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.oneof(
-          json,
-          claims.map((changes) => ({ ...active(), ...changes })),
-        ),
-        async (body) => {
-          issuer.routes.set(INTROSPECTION, (_, response) => respondJson(response, body))
-          expect(await bearer('opaque')).to.be.oneOf([200, 401, 503])
-        },
-      ),
-      RUNS,
-    )
+    const isJudged = async () => expect(await bearer('opaque')).to.be.oneOf([200, 401, 503])
+    await holds(json, async (body) => {
+      issuer.routes.set(INTROSPECTION, (_, response) => respondJson(response, body))
+      await isJudged()
+    })
+    await holds(claims, async (changes) => {
+      issuer.introspects(changes)
+      await isJudged()
+    })
   })
 
   it('is an outage or understood as a status list', async () => {
@@ -99,19 +79,13 @@ describe('resource server: anything', () => {
       { requiredKeys: [] },
     )
     const ids = { iss: issuer.issuer, sub: `${issuer.base}/0` }
-    await fc.assert(
-      fc.asyncProperty(list, async (changes) => {
-        issuer.clock.tick(1)
-        const iat = Math.floor(Date.now() / 1000)
-        const claimed = { ...ids, iat, exp: iat + 1, ttl: 1, ...changes }
-        issuer.routes.set(LIST, (_, response) =>
-          respond(response, signAnything({ typ: 'statuslist+jwt' }, JSON.stringify(claimed))),
-        )
-        const own = issuer.verifier()
-        const token = await issuer.tokenWithStatus(0, { iat, exp: iat + 60 })
-        expect((await refusalOf(own(withBearer(token)))).status).to.be.oneOf([401, 503])
-      }),
-      { numRuns: 100 },
-    )
+    const isRefused = async (changes: object) => {
+      issuer.clock.tick(1)
+      const claimed = { ...ids, iat: now(), exp: now() + 1, ttl: 1, ...changes }
+      issuer.lists.set(0, signAnything({ typ: 'statuslist+jwt' }, JSON.stringify(claimed)))
+      const refusal = await refusalOf(issuer.verifier()(withBearer(await issuer.tokenWithStatus(0))))
+      expect(refusal.status).to.be.oneOf([401, 503])
+    }
+    await holds(list, isRefused, 100)
   })
 })
