@@ -1,7 +1,7 @@
 /** Who calls, for whom, and through what (RFC 8693 §4.1). */
 import { expect } from 'chai'
 import { assertInPerson } from '../src/index.ts'
-import { type Changes, claimsOf, INTROSPECTION, signAnything, withBearer } from './issuer.ts'
+import { type Changes, claimsOf, INTROSPECTION, NOW, signAnything, withBearer } from './issuer.ts'
 import { expectInvalidToken, refusalOf } from './refusals.ts'
 import { useIssuer } from './stopped-issuer.ts'
 
@@ -36,6 +36,23 @@ describe('resource server: the caller', () => {
     ['people and APIs in turn', ['bob', 'orders-api', 'carol', 'billing-api']],
   ]
   for (const kind of KINDS) {
+    it(`is whose token it is, by the ${kind}`, async () => {
+      const { jti: _, ...claims } = { ...claimsOf(issuer.issuer), ticket: 'T-1' }
+      const id = kind === 'JWT' ? { jti: 'a-token' } : {}
+      expect(await callerOf({ ticket: 'T-1', ...id }, kind)).to.deep.equal({
+        user: 'alice',
+        actors: [],
+        through: [],
+        impersonated: false,
+        readOnly: false,
+        clientId: 'spa',
+        scopes: ['orders:read', 'orders:write'],
+        expiresAt: NOW + 600,
+        ...(kind === 'JWT' && { tokenId: 'a-token' }),
+        claims: { ...claims, ...id },
+      })
+    })
+
     for (const [title, links, hasStatus = false] of rows) {
       it(`recognises ${title}, by the ${kind}`, async () => {
         const status = hasStatus ? statusAt(`${issuer.base}/0`) : undefined
