@@ -9,7 +9,7 @@ import { signJwt } from '../../../fixtures/jwts.ts'
 import { SIGNING_KEY, signingKey } from '../../../fixtures/keys.ts'
 import { listen } from '../../../fixtures/listening.ts'
 import { unique } from '../../../fixtures/unique.ts'
-import { createVerifier, type Verifier, type VerifierOptions } from '../src/index.ts'
+import { createVerifier, type VerifierOptions } from '../src/index.ts'
 
 export const AUDIENCE = 'https://api.example.com'
 /** Where tests stop the clock, in seconds. */
@@ -24,31 +24,6 @@ interface Signing {
   readonly header?: Changes
 }
 
-export interface TestIssuer {
-  readonly issuer: string
-  /** Where it publishes its status lists. */
-  readonly base: string
-  /** The paths that were asked for, oldest first. */
-  readonly asked: string[]
-  timesAsked(path: string): number
-  /** Publishes these keys, and no others. In the beginning it is the one that it signs with. */
-  publishKeys(...keys: JWK[]): void
-  /** What it responds at a path, in place of what it would. */
-  readonly routes: Map<string, Route>
-  /** The status lists, by number. */
-  readonly lists: Map<number, string>
-  verifier(options?: Partial<VerifierOptions>): Verifier
-  /** An access token for this API, with `changes` to its claims; those that are `undefined` are left out. */
-  token(changes?: Changes, signing?: Signing): Promise<string>
-  /** Has introspection say that every opaque token is active, with `changes` to its members. */
-  introspects(changes?: Changes): void
-  /** A token that refers to index `idx` of a list. */
-  tokenWithStatus(idx: number, changes?: Changes): Promise<string>
-  /** Publishes list 0 with these indexes set. */
-  publish(stopped?: readonly number[], changes?: Changes, signing?: Signing): Promise<void>
-  close(): Promise<void>
-}
-
 export const METADATA = '/oidc/.well-known/openid-configuration'
 export const JWKS = '/oidc/jwks'
 export const INTROSPECTION = '/oidc/token/introspection'
@@ -56,9 +31,12 @@ export const LIST = '/api/status-lists/0'
 
 export const publicPart = ({ d: _, ...key }: JWK): JWK => key as JWK
 
-export async function startIssuer(): Promise<TestIssuer> {
+export async function startIssuer() {
+  /** The paths that were asked for, oldest first. */
   const asked: string[] = []
+  /** What it responds at a path, in place of what it would. */
   const routes = new Map<string, Route>()
+  /** The status lists, by number. */
   const lists = new Map<number, string>()
   let keys = [publicPart(SIGNING_KEY)]
   const server = createServer((request, response) => {
@@ -70,6 +48,7 @@ export async function startIssuer(): Promise<TestIssuer> {
   })
   const { baseUrl, close } = await listen(server)
   const issuer = `${baseUrl}/oidc`
+  /** Where it publishes its status lists. */
   const base = `${baseUrl}/api/status-lists`
 
   const usual = (path: string): Route | undefined => {
@@ -86,33 +65,37 @@ export async function startIssuer(): Promise<TestIssuer> {
     return list === undefined ? undefined : (_, response) => respond(response, list)
   }
 
-  const own: TestIssuer = {
-    issuer,
-    base,
-    asked,
-    timesAsked: (path) => asked.filter((one) => one === path).length,
-    publishKeys(...all) {
+  /** An access token for this API, with `changes` to its claims; those that are `undefined` are left out. */
+  const token = (changes?: Changes, signing?: Signing): Promise<string> =>
+    signJwt({ ...claimsOf(issuer), ...changes }, signing)
+
+  return {
+    ...{ issuer, base, asked, routes, lists, token, close },
+    timesAsked: (path: string) => asked.filter((one) => one === path).length,
+    /** Publishes these keys, and no others. In the beginning it is the one that it signs with. */
+    publishKeys(...all: JWK[]) {
       keys = all.map(publicPart)
     },
-    routes,
-    lists,
-    verifier: (options) => createVerifier({ issuer, audience: AUDIENCE, ...options }),
-    token: (changes, signing) => signJwt({ ...claimsOf(issuer), ...changes }, signing),
-    introspects(changes) {
+    verifier: (options?: Partial<VerifierOptions>) =>
+      createVerifier({ issuer, audience: AUDIENCE, ...options }),
+    /** Has introspection say that every opaque token is active, with `changes` to its members. */
+    introspects(changes?: Changes) {
       routes.set(INTROSPECTION, (_, response) => {
         const { jti: __, ...claims } = claimsOf(issuer)
         respondJson(response, { ...claims, active: true, token_type: 'Bearer', ...changes })
       })
     },
-    tokenWithStatus: (idx, changes) =>
-      own.token({ status: { status_list: { idx, uri: `${base}/0` } }, ...changes }),
-    async publish(stopped = [], changes = {}, signing = {}) {
+    /** A token that refers to index `idx` of list 0. */
+    tokenWithStatus: (idx: number, changes?: Changes) =>
+      token({ status: { status_list: { idx, uri: `${base}/0` } }, ...changes }),
+    /** Publishes list 0 with these indexes set. */
+    async publish(stopped: readonly number[] = [], changes: Changes = {}, signing: Signing = {}) {
       lists.set(0, await signList(`${base}/0`, { status_list: listOf(stopped), ...changes }, signing))
     },
-    close,
   }
-  return own
 }
+
+export type TestIssuer = Awaited<ReturnType<typeof startIssuer>>
 
 /** A JWS of this header that no one signed. */
 export const forged = (header: unknown, payload = 'e30', signature = 'AAAA'): string =>
