@@ -162,17 +162,20 @@ describe('client: a stand-in', () => {
       })
     }
 
-    it('gives up after the time limit, also in the middle of a body', async () => {
+    it('gives up after the time limit, also in the middle of a body, and with a signal of its own', async () => {
       const scripts: Script[] = [
         { api: () => {} },
         { api: (response) => void response.writeHead(201).write('{') },
         { token: () => {} },
       ]
+      const { signal } = new AbortController()
       const errors = await Promise.all(
-        scripts.map(async (script) => {
-          const { client } = await connect(script, { timeout: 1 })
-          return errorOf(client.issue({ userId: 'alice' }))
-        }),
+        [{}, { signal }].flatMap((options) =>
+          scripts.map(async (script) => {
+            const { client } = await connect(script, { timeout: 1 })
+            return errorOf(client.issue({ userId: 'alice' }, options))
+          }),
+        ),
       )
       const description = 'no response within the time limit'
       for (const error of errors) expect(error).to.include({ status: 0, code: 'timeout', description })
