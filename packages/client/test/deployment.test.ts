@@ -4,7 +4,7 @@ import { decodeJwt } from 'jose'
 import { ClientSecretPost, None } from 'oauth4webapi'
 import { actorToken } from '../../../fixtures/actor-tokens.ts'
 import { machineClient, webClient } from '../../../fixtures/clients.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import { signingKey } from '../../../fixtures/keys.ts'
 import { manage } from '../../../fixtures/management.ts'
 import { apiClient, BILLING, downstream, LEDGER, ownToken, viewed } from '../../../fixtures/on-behalf-of.ts'
@@ -15,22 +15,18 @@ const KEY = signingKey('ES256', 'of-the-backend')
 const { d: _, ...PUBLIC } = KEY as Record<string, unknown>
 
 describe('client: a deployment', () => {
-  let deployment: Deployment
-  before(async () => {
-    const clients = [
-      machineClient({ client_id: 'creator', scope: 'subject-tokens:create' }),
-      machineClient({
-        client_id: 'signer',
-        client_secret: undefined,
-        token_endpoint_auth_method: 'private_key_jwt',
-        token_endpoint_auth_signing_alg: 'ES256',
-        jwks: { keys: [PUBLIC] } as never,
-      }),
-      machineClient({ client_id: 'poster', token_endpoint_auth_method: 'client_secret_post' }),
-    ]
-    deployment = await startDeployment(downstream({}, { clients }))
-  })
-  after(() => deployment.close())
+  const clients = [
+    machineClient({ client_id: 'creator', scope: 'subject-tokens:create' }),
+    machineClient({
+      client_id: 'signer',
+      client_secret: undefined,
+      token_endpoint_auth_method: 'private_key_jwt',
+      token_endpoint_auth_signing_alg: 'ES256',
+      jwks: { keys: [PUBLIC] } as never,
+    }),
+    machineClient({ client_id: 'poster', token_endpoint_auth_method: 'client_secret_post' }),
+  ]
+  const deployment = useDeployment(downstream({}, { clients }))
 
   const connect = (options: Partial<ImpersonationClientOptions> = {}) =>
     createImpersonationClient({
@@ -42,6 +38,9 @@ describe('client: a deployment', () => {
   const connectWeb = () =>
     connect({ clientId: webClient().client_id, clientSecret: String(webClient().client_secret) })
 
+  const expectRefused = async (call: Promise<unknown>, status: number, code: string) =>
+    expect(await errorOf(call)).to.include({ status, code })
+
   /** The ids of a list, read to its end. */
   const idsOf = async (request: ListRequest): Promise<string[]> => {
     const ids: string[] = []
@@ -49,15 +48,16 @@ describe('client: a deployment', () => {
     return ids
   }
 
-  /** The real `fetch`, and what it was asked for. */
+  /** A backend, and how often it asked for a path that ends like this. */
   function watched() {
     const paths: string[] = []
-    const send: typeof fetch = (input, init) => {
-      paths.push(new URL(input instanceof Request ? input.url : input).pathname)
-      return fetch(input, init)
-    }
-    const count = (end: string) => paths.filter((path) => path.endsWith(end)).length
-    return { fetch: send, count, paths }
+    const backend = connect({
+      fetch: (input, init) => {
+        paths.push(new URL(input instanceof Request ? input.url : input).pathname)
+        return fetch(input, init)
+      },
+    })
+    return { backend, count: (end: string) => paths.filter((path) => path.endsWith(end)).length }
   }
 
   it('issues, shows, lists and exchanges', async () => {
@@ -101,8 +101,7 @@ describe('client: a deployment', () => {
   })
 
   it('lists everything that matches, page by page, and stops when the reader does', async () => {
-    const { fetch: send, count } = watched()
-    const backend = connect({ fetch: send })
+    const { backend, count } = watched()
     const ids: string[] = []
     for (const _ of Array(5)) ids.unshift((await backend.issue({ userId: 'carol' })).id)
     expect(await idsOf({ userId: 'carol', limit: 2 })).to.deep.equal(ids)
@@ -120,8 +119,7 @@ describe('client: a deployment', () => {
     expect(await backend.stop({ id, ...words })).to.deep.equal({ revoked: 1 })
     expect(await backend.stop({ id, by: 'someone else' })).to.deep.equal({ revoked: 0 })
     expect((await backend.get(id)).revocation).to.deep.equal({ cause: 'api', client: 'backend', ...words })
-    const unknown = await errorOf(backend.stop({ id: ID }))
-    expect([unknown.status, unknown.code]).to.deep.equal([404, 'not_found'])
+    await expectRefused(backend.stop({ id: ID }), 404, 'not_found')
 
     for (const whom of [{ userId: 'erin' }, { actorId: 'frank' }, { createdBy: 'creator' }]) {
       const issuer = whom.createdBy ? connect({ clientId: 'creator' }) : backend
@@ -146,8 +144,7 @@ describe('client: a deployment', () => {
     expect((await backend.get(first)).revocation).to.include({ cause: 'continued', continuedBy: second })
     expect(await backend.stop({ id: second, cause: 'self' })).to.deep.equal({ revoked: 1 })
     expect((await backend.get(second)).revocation).to.deep.equal({ cause: 'self', client: 'backend' })
-    const itself = await errorOf(backend.stop({ ...continued, continuedBy: first }))
-    expect([itself.status, itself.code]).to.deep.equal([400, 'invalid_request'])
+    await expectRefused(backend.stop({ ...continued, continuedBy: first }), 400, 'invalid_request')
   })
 
   it('lists what no one has looked into, and acknowledges it', async () => {
@@ -209,8 +206,7 @@ describe('client: a deployment', () => {
     })
 
     it('once for all who need one at the same time, and once for each scope', async () => {
-      const { fetch: send, count } = watched()
-      const backend = connect({ fetch: send })
+      const { backend, count } = watched()
       const issued = await Promise.all(Array.from({ length: 20 }, () => backend.issue({ userId: 'alice' })))
       expect([count('/openid-configuration'), count('/oidc/token')]).to.deep.equal([1, 1])
       await Promise.all(issued.map(({ id }) => backend.get(id)))
@@ -218,8 +214,7 @@ describe('client: a deployment', () => {
     })
 
     it('also when the caller who caused it has gone, for the others', async () => {
-      const { fetch: send, count } = watched()
-      const backend = connect({ fetch: send })
+      const { backend, count } = watched()
       const impatient = new AbortController()
       const first = backend.issue({ userId: 'alice' }, { signal: impatient.signal })
       const second = backend.issue({ userId: 'alice' })
@@ -236,10 +231,12 @@ describe('client: a deployment', () => {
     const malformed = await errorOf(connect().issue({ userId: 'alice', expiresIn: 0.5 }))
     expect([malformed.status, malformed.code]).to.deep.equal([400, 'invalid_request'])
     expect(malformed.description).to.match(/^expiresIn /)
-    const stranger = await errorOf(connect({ clientSecret: 'wrong' }).issue({ userId: 'alice' }))
-    expect([stranger.status, stranger.code]).to.deep.equal([401, 'invalid_client'])
-    const nameless = await errorOf(connect({ clientAuthentication: None() }).issue({ userId: 'alice' }))
-    expect([nameless.status, nameless.code]).to.deep.equal([401, 'invalid_client'])
+    await expectRefused(connect({ clientSecret: 'wrong' }).issue({ userId: 'alice' }), 401, 'invalid_client')
+    await expectRefused(
+      connect({ clientAuthentication: None() }).issue({ userId: 'alice' }),
+      401,
+      'invalid_client',
+    )
   })
 
   describe('on behalf of a user', () => {
@@ -289,8 +286,7 @@ describe('client: a deployment', () => {
 
     it('is refused for an application that is not registered as an API', async () => {
       const request = { subjectToken: await ownToken(deployment), resource: BILLING }
-      const error = await errorOf(connectWeb().onBehalfOf(request))
-      expect([error.status, error.code]).to.deep.equal([400, 'unauthorized_client'])
+      await expectRefused(connectWeb().onBehalfOf(request), 400, 'unauthorized_client')
     })
   })
 })

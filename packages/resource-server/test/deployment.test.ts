@@ -4,7 +4,7 @@ import type { ClientMetadata } from 'oidc-provider'
 import { actorToken, withActor } from '../../../fixtures/actor-tokens.ts'
 import { introspectingClient, machineClient } from '../../../fixtures/clients.ts'
 import { whileStopped } from '../../../fixtures/clock.ts'
-import { API, type Deployment, OPAQUE_API, startDeployment } from '../../../fixtures/deployment.ts'
+import { API, OPAQUE_API, useDeployment } from '../../../fixtures/deployment.ts'
 import { dpopKey } from '../../../fixtures/dpop.ts'
 import type { Parameters } from '../../../fixtures/http.ts'
 import { login, loginClient } from '../../../fixtures/logins.ts'
@@ -31,24 +31,20 @@ type Name = keyof typeof APIS
 const KINDS = { JWT: 'orders', 'opaque token': 'opaque' } as const
 
 describe('resource server: with a provider', () => {
-  let deployment: Deployment
-  let verifiers: Map<string, Verifier>
-  before(async () => {
-    const options = {
-      onBehalfOf: { hops: 2 },
-      maxDelegationDepth: 2,
-      getCustomJwtClaims: () => ({ ticket: 'T-1' }),
-    }
-    deployment = await startDeployment(downstream(options, { clients: [loginClient(), batch] }))
+  const options = {
+    onBehalfOf: { hops: 2 },
+    maxDelegationDepth: 2,
+    getCustomJwtClaims: () => ({ ticket: 'T-1' }),
+  }
+  const deployment = useDeployment(downstream(options, { clients: [loginClient(), batch] }))
+  const verifiers = new Map<string, Verifier>()
+  before(() => {
     const { issuer } = deployment
-    verifiers = new Map(
-      Object.values(APIS).map((audience) => {
-        const introspection = audience === OPAQUE_API ? { clientId, clientSecret } : undefined
-        return [audience, createVerifier({ issuer, audience, requireStatus: true, introspection })]
-      }),
-    )
+    for (const audience of Object.values(APIS)) {
+      const introspection = audience === OPAQUE_API ? { clientId, clientSecret } : undefined
+      verifiers.set(audience, createVerifier({ issuer, audience, requireStatus: true, introspection }))
+    }
   })
-  after(() => deployment.close())
 
   /** Presents the token to an API. */
   async function at(name: Name, token: string, dpop?: string): Promise<Caller> {
