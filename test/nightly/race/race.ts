@@ -10,8 +10,9 @@ import { exchange, issue, managementToken } from '../../../fixtures/requests.ts'
 export const LONG = process.env.RACE === 'long'
 export const REPEATED = process.env.RACE === 'short'
 
-/** For a race of its own, and milliseconds for it. */
-export const [TOKENS, TIMEOUT] = LONG ? [2000, 600_000] : [60, 90_000]
+const TOKENS = LONG ? 2000 : 60
+/** Milliseconds for a race. */
+export const TIMEOUT = LONG ? 600_000 : 90_000
 
 interface RaceOptions {
   readonly tokens: number
