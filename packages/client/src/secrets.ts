@@ -15,13 +15,15 @@ export function collecting(authenticate: ClientAuth, secrets: (string | undefine
   }
 }
 
-/** The parts of a header of HTTP authentication (RFC 9110 §11.4, RFC 7617 §2). */
+/** The parts of a header of HTTP authentication (RFC 9110 §11.4, RFC 7617 §2), a secret also as it is (RFC 6749 §2.3.1). */
 function credentialsOf(value: string): string[] {
   const credentials = value.slice(value.indexOf(' ') + 1).trimStart()
   if (!value.toLowerCase().startsWith('basic ')) return [credentials]
   try {
     const decoded = atob(credentials)
-    return [credentials.replaceAll('=', ''), decoded, decoded.slice(decoded.indexOf(':') + 1)]
+    const secret = decoded.slice(decoded.indexOf(':') + 1)
+    const plain = new URLSearchParams(`=${secret}`).get('') ?? ''
+    return [credentials.replaceAll('=', ''), decoded, secret, plain]
   } catch {
     return [credentials]
   }

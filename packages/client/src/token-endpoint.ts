@@ -61,7 +61,7 @@ export function tokenEndpoint(options: ResolvedOptions): RequestToken {
   return async (call, { grantType, parameters }) => {
     const { server, endpoint } = await metadata.get()
     const { subject_token, actor_token } = parameters
-    const secrets = [subject_token, actor_token, options.clientSecret]
+    const secrets = [subject_token, actor_token]
     const response = await call.send(() =>
       oauth.genericTokenEndpointRequest(
         server,
