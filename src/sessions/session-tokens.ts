@@ -18,6 +18,7 @@ import { RETRY_AFTER } from '../base/errors.ts'
 import type { JsonObject } from '../base/json.ts'
 import { subjectIdentifier } from '../provider/access-token.ts'
 import { isAccountOf } from '../provider/accounts.ts'
+import { getWithheldScopes } from '../provider/configuration.ts'
 import { emitFailureAt } from '../provider/failures.ts'
 import type { GrantContext } from '../provider/lib-grants.ts'
 import { noticeUndone } from '../provider/notices.ts'
@@ -25,7 +26,8 @@ import { decide, jsonOf, unreserved } from '../provider/reserved-claims.ts'
 import type { Service } from '../provider/settings.ts'
 import { statusClaim } from '../provider/status-claim.ts'
 import { revokeSubjectToken } from '../records/stop.ts'
-import { isLive, isOfSession, isSpent } from '../tokens/subject-token.ts'
+import { isLive, isOfSession, isSpent, type SubjectToken } from '../tokens/subject-token.ts'
+import { type OpenClient, obeysReadOnly } from './client-opt-in.ts'
 import { endOfGone } from './engineer.ts'
 import { recordIdOf, sessionName } from './provider.ts'
 import { type Kind, remember, requestState, type SessionFacts } from './request.ts'
@@ -120,14 +122,18 @@ async function actOf(ctx: KoaContextWithOIDC, { settings }: Service, { actorId }
   return { sub: await subjectIdentifier(ctx as GrantContext, settings, { accountId: actorId, client }) }
 }
 
-/** The claims of a session's access token beyond those that the provider writes. It is not issued if the session has ended. */
+/**
+ * The claims of a session's access token beyond those that the provider writes. It is not issued if the session has ended, or
+ * is read-only and the application or the resource no longer obeys that.
+ */
 export async function claimsOfSession(
   ctx: KoaContextWithOIDC,
   service: SessionService,
-  { recordId, own }: { recordId: string; own: unknown },
+  { token, recordId, own }: { token: AccessToken; recordId: string; own: unknown },
 ): Promise<Record<string, unknown>> {
   const session = await liveSession(ctx, service, recordId)
   if (!session) throw new errors.InvalidGrant('the session has ended')
+  assertObeyed(ctx, session.record, token)
   const name = sessionName(recordId)
   const headless = requestState(ctx).sessions.get(name) ?? (await service.provider.Session.findByUid(name))
   requestState(ctx).stages.add('claims')
@@ -137,6 +143,16 @@ export async function claimsOfSession(
     ...reservedOf(service, session),
     act: await actOf(ctx, service, session),
   }
+}
+
+/** What was declared at the arrival may have been withdrawn since. */
+function assertObeyed(ctx: KoaContextWithOIDC, record: SubjectToken, token: AccessToken): void {
+  if (record.readOnly && !obeysReadOnly(ctx.oidc.client as OpenClient))
+    throw new errors.InvalidGrant('read-only, which the client no longer obeys')
+  const resource = token.resourceServer?.identifier()
+  const withheld = resource && getWithheldScopes(ctx, record, resource)
+  if (withheld && token.scope?.split(' ').some((name) => withheld.has(name)))
+    throw new errors.InvalidGrant('read-only, and one of the scopes writes now')
 }
 
 const reservedOf = ({ statusLists }: Service, { record }: SessionFacts): JsonObject => ({

@@ -216,7 +216,7 @@ function decisions(given: Configuration, service: () => SessionService): Configu
       if (recordId === undefined) return given.extraTokenClaims?.(ctx, token)
       const about = { ctx, token: token as AccessToken }
       const own = await askAbout('extraTokenClaims', about, (copy) => given.extraTokenClaims?.(ctx, copy))
-      return claimsOfSession(ctx, service(), { recordId, own })
+      return claimsOfSession(ctx, service(), { token: about.token, recordId, own })
     },
   }
 }

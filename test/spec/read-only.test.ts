@@ -286,6 +286,29 @@ declareCells('R', [
       READ_ONLY,
     ),
   ),
+  values<readonly [error: string, server: Declared, client: object]>(
+    'R7 R8 R10, withdrawn before the code is redeemed',
+    {
+      'by the resource': ['invalid_target', { readOnly: false }, {}],
+      'by its scopes': ['invalid_grant', { writeScopes: ['orders:read'] }, {}],
+      'by the application': ['invalid_grant', {}, { impersonation_read_only: false }],
+    },
+    ([error, ofServer, ofClient]) => {
+      const server = { ...(resources[API] ?? expect.fail()), ...READ_ONLY }
+      return armed(
+        async ({ authorize, browser, redeem, provider, use }) => {
+          const arrival = await authorize(browser, { resource: API, scope: 'openid orders:read' })
+          Object.assign(server, ofServer)
+          Object.assign((await provider.Client.find('shop')) ?? {}, ofClient)
+          const { status, body } = await redeem(arrival, { resource: API })
+          expect([status, body.error]).to.deep.equal([400, error])
+          expect(await use()).to.include({ clientId: 'shop' })
+        },
+        { clients: [guarded], resources: { [API]: server } },
+        READ_ONLY,
+      )
+    },
+  ),
   values('R9', MALFORMED, (declared) => [
     ready,
     declare(declared),
