@@ -1,4 +1,4 @@
-/** Requests that read and requests that write (docs/protocol.md §11), whoever judges them: an API, or an application. */
+/** What reads and what writes (docs/protocol.md §11): the same requests for APIs and for applications. */
 import { rawRequest } from '../../../fixtures/raw-request.ts'
 import type { NodeRequest } from '../src/index.ts'
 
